@@ -1,0 +1,384 @@
+/* inmo.h - the whole public interface of libinmo, in the order the data takes:
+ *
+ *     log  ->  dataset  ->  model  ->  file  ->  view  ->  recommendations
+ *     read     filter       train      save      model     for users and items
+ *              split                   load      on a      the model has never seen
+ *                                                graph
+ *
+ * Conventions, the same for every call:
+ *   - A call that can fail returns enum inmo_status and takes a struct inmo_error * last (may be NULL).
+ *     On failure the outputs are untouched and the error holds one sentence that names the file and line, or
+ *     the option. The library never prints, exits or aborts.
+ *   - An options structure is first filled by its ..._init call and then changed; what is not changed keeps the
+ *     documented default.
+ *   - Strings given in are copied if kept. Strings given out belong to the object they came from.
+ *   - The same input, options and seed give the same bytes at any number of threads.
+ *   - Objects are not locked: different objects may be used from different threads, and one view may be read
+ *     (recommend, similar, explain) from several threads at once.
+ */
+#ifndef INMO_H
+#define INMO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INMO_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define INMO_API __attribute__((visibility("default")))
+#else
+#define INMO_API
+#endif
+
+/* ---- 0. Status, messages, progress -------------------------------------------------------------------------- */
+
+/* One list gives the codes, their names and the program's exit codes. */
+#define INMO_STATUS_LIST(X)                                                                                       \
+    X(OK, 0, "ok")                                                                                                \
+    X(INTERNAL, 1, "a fault inside inmo")                                                                         \
+    X(USAGE, 2, "an option or argument that cannot be")                                                           \
+    X(INPUT, 3, "input data that cannot be read as what it should be")                                            \
+    X(IO, 4, "the system refused to read or write a file")                                                        \
+    X(FORMAT, 5, "a damaged file or one of another version")                                                      \
+    X(UNKNOWN, 6, "an unknown user or item")                                                                      \
+    X(UNSUPPORTED, 7, "something this model cannot do")                                                           \
+    X(EXISTS, 8, "an output that exists already")                                                                 \
+    X(MEMORY, 9, "not enough memory")                                                                             \
+    X(NUMERIC, 10, "training ran into numbers that are not finite")                                               \
+    X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if one was asked for")
+
+enum inmo_status {
+#define INMO_STATUS_ENUM(name, code, meaning) INMO_##name = code,
+    INMO_STATUS_LIST(INMO_STATUS_ENUM)
+#undef INMO_STATUS_ENUM
+};
+
+struct inmo_error {
+    enum inmo_status code;
+    char message[1024];
+};
+
+/* "INPUT", "FORMAT", ...; never NULL. */
+INMO_API const char *inmo_status_name(enum inmo_status status);
+/* The meaning column of the list; never NULL. */
+INMO_API const char *inmo_status_meaning(enum inmo_status status);
+
+enum inmo_level { INMO_NOTE, INMO_WARNING };
+
+/* What a long call is doing. Reported a few times a second at most. */
+struct inmo_progress {
+    const char *stage;   /* "reading", "training", "evaluating", ... */
+    double done, total;  /* in units; total <= 0 when unknown */
+    const char *unit;    /* "bytes", "epochs", "users", ... */
+    double seconds;      /* since the stage began */
+    double loss;         /* mean loss of the running epoch, NaN when there is none */
+    double score;        /* newest validation score, NaN when there is none */
+    double best_score;   /* best validation score so far, NaN when there is none */
+};
+
+/* Callbacks of a long call; any of them, and the pointer to the structure itself, may be NULL. */
+struct inmo_hooks {
+    void *context;
+    void (*log)(void *context, enum inmo_level level, const char *sentence);
+    void (*progress)(void *context, const struct inmo_progress *progress);
+    /* Asked often; non-zero makes the call stop soon with INMO_INTERRUPTED. */
+    int (*interrupted)(void *context);
+};
+
+/* Number of worker threads of all later calls; 0 means all cores (the default). Returns what is in force. */
+INMO_API int inmo_set_threads(int threads);
+
+/* A row of an option table: how a field of an options structure is called, bounded and explained. The program's
+ * parser, its help and manual page and the configuration inside model files are made from these rows. */
+struct inmo_setting {
+    const char *name;    /* as on the command line, without the dashes */
+    char type;           /* 'i' int, 'u' uint64_t, 'r' double, 's' const char *, 'b' int used as yes/no */
+    size_t offset;       /* of the field in its structure */
+    double least, most;  /* bounds of a number, both included */
+    const char *choices; /* the values a string may take, separated by '|'; NULL for any */
+    const char *group;   /* heading under which help lists it */
+    const char *value;   /* what stands for the value in help: "N", "FILE", ... */
+    const char *help;    /* one sentence */
+};
+
+/* ---- 1. Read: any log -> interactions --------------------------------------------------------------------- */
+
+struct inmo_log;
+
+struct inmo_read_options {
+    const char *format;    /* auto|delimited|list|inter|movielens|gowalla|amazon|yelp; default auto (by looking) */
+    const char *columns;   /* names in order: user,item,rating,time,split and - for one to ignore; default NULL:
+                              from the header, or user,item[,rating[,time]] when there is none */
+    const char *separator; /* one character, "tab", "comma", "space", ...; default NULL: by looking */
+    const char *header;    /* auto|yes|no; default auto */
+    double min_rating;     /* where there is a rating, keep those greater than this; default 3 */
+    int keep_all_ratings;  /* default 0; 1: min_rating is not applied */
+    uint64_t skip_bad;     /* bad lines passed over (and counted) before one is an error; default 0 */
+};
+
+INMO_API void inmo_read_options_init(struct inmo_read_options *options);
+INMO_API const struct inmo_setting *inmo_read_settings(size_t *count);
+
+/* Reads one or more files ("-" is standard input; .gz and .zst are recognised by their content) into one log.
+ * Errors: IO, INPUT (names file, line, what was found, what was expected), USAGE, MEMORY. */
+INMO_API enum inmo_status inmo_log_read(const char *const *paths, size_t path_count,
+                                        const struct inmo_read_options *options, const struct inmo_hooks *hooks,
+                                        struct inmo_log **log, struct inmo_error *error);
+
+/* The same from memory: count pairs of external ids. rating and time may be NULL. */
+INMO_API enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
+                                              const int64_t *time, struct inmo_log **log,
+                                              struct inmo_error *error);
+
+INMO_API void inmo_log_free(struct inmo_log *log);
+INMO_API int64_t inmo_log_count(const struct inmo_log *log);
+
+/* ---- 2. Prepare: interactions -> a filtered, split data set -------------------------------------------------- */
+
+struct inmo_dataset;
+
+struct inmo_prepare_options {
+    int k_core;            /* both sides keep only ids with this many interactions, until stable; default 0 */
+    const char *split;     /* "train/valid/test" in percent; default "70/10/20" */
+    const char *by;        /* random|time|column; default NULL: column when the log has a split column, else random */
+    double hold_out;       /* by column: share of each user's training items moved to validation; default 0 */
+    uint64_t seed;         /* default 1 */
+    const char *scenario;  /* transductive|new-interactions|new-users-items; default transductive */
+    double new_share;      /* share of the new in the two inductive scenarios; default 0.2 */
+};
+
+INMO_API void inmo_prepare_options_init(struct inmo_prepare_options *options);
+INMO_API const struct inmo_setting *inmo_prepare_settings(size_t *count);
+
+/* Duplicates are merged (earliest time), ids are numbered in order of first appearance among what is kept.
+ * Errors: USAGE, INPUT (nothing left; says which filter removed what), MEMORY. */
+INMO_API enum inmo_status inmo_dataset_prepare(const struct inmo_log *log,
+                                               const struct inmo_prepare_options *options,
+                                               struct inmo_dataset **dataset, struct inmo_error *error);
+
+/* Writes a prepared directory, opens one by memory map. Saving over an existing directory needs force, and even
+ * then only over a directory that is a prepared data set. Errors: IO, EXISTS, FORMAT. */
+INMO_API enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const char *directory, int force,
+                                            struct inmo_error *error);
+INMO_API enum inmo_status inmo_dataset_open(const char *directory, struct inmo_dataset **dataset,
+                                            struct inmo_error *error);
+INMO_API void inmo_dataset_free(struct inmo_dataset *dataset);
+
+struct inmo_dataset_info {
+    int32_t users, items;
+    int32_t new_users, new_items;       /* in the new-users-items scenario */
+    int64_t train, valid, test, later;  /* interactions; later: observed only after training */
+    const char *scenario;
+    const char *description;            /* JSON object: where it came from and every preparation option */
+};
+INMO_API void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_dataset_info *info);
+
+/* A synthetic log: tab-separated user, item, rating-free lines with readable names ("jazz-017"). Streams: memory
+ * does not grow with interactions. */
+struct inmo_synth_options {
+    uint64_t interactions;   /* default 100000 */
+    uint64_t users, items;   /* 0 (default): chosen from interactions */
+    int groups;              /* taste groups; default 12 */
+    double purity;           /* share of interactions inside a user's own groups; default 0.8 */
+    double skew;             /* exponent of the long tails; default 0.9 */
+    uint64_t seed;           /* default 1 */
+    int times;               /* 1: a third column with a time; default 0 */
+};
+INMO_API void inmo_synth_options_init(struct inmo_synth_options *options);
+INMO_API const struct inmo_setting *inmo_synth_settings(size_t *count);
+/* path "-" is standard output; a name ending in .gz or .zst is compressed. Errors: IO, EXISTS, USAGE. */
+INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, const char *path, int force,
+                                     const struct inmo_hooks *hooks, struct inmo_error *error);
+
+/* ---- 3. Train: data set -> model --------------------------------------------------------------------------- */
+
+struct inmo_model;
+
+struct inmo_train_options {
+    const char *model;          /* inmo-lightgcn (default), inmo-mf, lightgcn, mf, popular */
+    int dim;                    /* d, embedding size; default 64 */
+    int layers;                 /* K, graph layers; default 3 */
+    int batch;                  /* triples a step; default 2048 */
+    double learning_rate;       /* Adam's */
+    double l2;                  /* lambda */
+    double dropout;             /* p: share of interactions dropped from the INMO sums in a step */
+    double self_weight;         /* beta: weight of the self-enhanced loss */
+    double annealing;           /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
+    const char *eval_alpha;     /* one|reached: the alpha used outside training */
+    double user_templates;      /* share of users that are templates, (0, 1] */
+    double item_templates;      /* share of items that are templates, (0, 1] */
+    const char *template_rule;  /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
+    double init_scale;          /* standard deviation of the starting parameters; default 0.1 */
+    int epochs;                 /* at most; default 1000 */
+    int patience;               /* stop after this many epochs without a better validation score; default 50 */
+    int eval_every;             /* epochs between validations; default 1 */
+    double max_seconds;         /* stop after this wall time; 0 (default): no limit */
+    uint64_t seed;              /* default 1 */
+    const char *checkpoint;     /* file for checkpoints; default NULL: none */
+    double checkpoint_seconds;  /* time between them; default 60 */
+    int resume;                 /* 1: go on from the checkpoint if it exists */
+};
+
+/* Defaults of the recipe for the model: "paper" (the paper's Gowalla settings) or "default" (the same today).
+ * Errors: USAGE for an unknown model or recipe. */
+INMO_API enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model,
+                                                  const char *recipe, struct inmo_error *error);
+INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
+
+struct inmo_train_report {
+    int epochs;              /* run in all, earlier pieces of a resumed run included */
+    int best_epoch;          /* whose parameters the model has, from 0; -1 without validation */
+    int64_t steps;
+    double seconds;          /* wall time of this call */
+    double seconds_per_epoch;/* training only, of this call */
+    double best_score;       /* validation NDCG@20, NaN without validation */
+    double final_loss;       /* mean of the last epoch */
+    const char *stopped;     /* "epochs", "patience", "max-seconds", "closed-form" */
+};
+
+/* Trains on the data set's training part and keeps the epoch with the best validation NDCG@20. When interrupted,
+ * a checkpoint is written and INMO_INTERRUPTED returned. report may be NULL.
+ * Errors: USAGE (an option out of bounds), INPUT (no interactions), NUMERIC, IO, FORMAT (checkpoint of other
+ * data or options), MEMORY, INTERRUPTED. */
+INMO_API enum inmo_status inmo_train(const struct inmo_dataset *dataset, const struct inmo_train_options *options,
+                                     const struct inmo_hooks *hooks, struct inmo_model **model,
+                                     struct inmo_train_report *report, struct inmo_error *error);
+INMO_API void inmo_model_free(struct inmo_model *model);
+
+struct inmo_model_info {
+    const char *name;            /* "inmo-lightgcn" */
+    int dim, layers;
+    int32_t users, items;        /* known by id */
+    int32_t user_templates, item_templates;
+    int64_t parameters;
+    int64_t interactions;        /* in the graph it was trained on */
+    const char *configuration;   /* JSON object: every training option */
+    const char *record;          /* JSON array: one object an epoch (loss, validation score) */
+};
+INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
+
+/* ---- 4. Files ---------------------------------------------------------------------------------------------- */
+
+/* One file, safetensors layout (docs/formats.md); written aside, synced and renamed, so that a failure leaves
+ * what was there. Errors: EXISTS (without force), IO. */
+INMO_API enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force,
+                                          struct inmo_error *error);
+/* Opens by memory map after checking version, sizes and checksum. Errors: IO, FORMAT. */
+INMO_API enum inmo_status inmo_model_load(const char *path, struct inmo_model **model, struct inmo_error *error);
+
+/* ---- 5. Evaluate ------------------------------------------------------------------------------------------- */
+
+struct inmo_eval_options {
+    const char *part;      /* test (default) or valid */
+    const char *ks;        /* list lengths, "5,10,20"; default "20" */
+    int without_new;       /* inductive scenarios: 1 keeps what came after training out of the graph; default 0 */
+    const char *eval_alpha;/* one|reached; default NULL: as the model was trained */
+};
+INMO_API void inmo_eval_options_init(struct inmo_eval_options *options);
+INMO_API const struct inmo_setting *inmo_eval_settings(size_t *count);
+
+struct inmo_metrics {
+    int k;
+    double recall, precision, ndcg, hit_rate, mrr, map, coverage;  /* 0..1; coverage: share of items in any list */
+};
+struct inmo_group {
+    const char *name;             /* "all", "new-users", "new-items", "old-users", "history 10-19", ... */
+    int64_t users;                /* counted in it */
+    const struct inmo_metrics *at;/* one per k */
+};
+struct inmo_report {
+    size_t k_count, group_count;
+    const struct inmo_group *group;   /* group[0] is "all" */
+    double seconds;
+};
+/* Full ranking of all items for every user with test items. Errors: USAGE, UNSUPPORTED (the model cannot do the
+ * scenario), INPUT (no test interactions). */
+INMO_API enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *dataset,
+                                        const struct inmo_eval_options *options, const struct inmo_hooks *hooks,
+                                        struct inmo_report **report, struct inmo_error *error);
+INMO_API void inmo_report_free(struct inmo_report *report);
+
+/* ---- 6. Use: model + whatever has been observed -> recommendations ------------------------------------------- */
+
+/* A view is a model looking at a graph: the interactions it was trained and validated on, and those of observed
+ * (may be NULL), which may name users and items the model has never seen. Nothing is retrained. */
+struct inmo_view;
+INMO_API enum inmo_status inmo_view_create(const struct inmo_model *model, const struct inmo_log *observed,
+                                           struct inmo_view **view, struct inmo_error *error);
+INMO_API void inmo_view_free(struct inmo_view *view);
+
+struct inmo_query {
+    const char *user;            /* a user in the view, or NULL and then: */
+    const char *const *items;    /* the history of somebody unseen */
+    size_t item_count;
+    int k;                       /* length of the list; default 20 */
+    int include_seen;            /* 1: items of the history may be recommended; default 0 */
+    const char *const *allow;    /* if not NULL, only these items */
+    size_t allow_count;
+    const char *const *deny;     /* never these */
+    size_t deny_count;
+};
+INMO_API void inmo_query_init(struct inmo_query *query);
+
+struct inmo_entry {
+    const char *id;
+    double score;
+};
+struct inmo_list {
+    size_t count;
+    struct inmo_entry *entry;
+    double coverage;       /* share of the history the model can use (template items for inmo models) */
+    int unknown_items;     /* items of the history, allow or deny list that nobody has seen; passed over */
+    int fallback;          /* 1: nothing of the history could be used, and the list is by popularity */
+};
+/* Errors: UNKNOWN (user), UNSUPPORTED (an unseen person with a lookup model), MEMORY. */
+INMO_API enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
+                                         struct inmo_list **list, struct inmo_error *error);
+INMO_API void inmo_list_free(struct inmo_list *list);
+
+/* All users of the view in order, k items each, seen items excluded unless include_seen; each call of row gets
+ * one user's list, in order, from one thread. A non-zero return of row stops with INMO_INTERRUPTED. */
+INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k, int include_seen,
+                                             const struct inmo_hooks *hooks,
+                                             int (*row)(void *context, const char *user, size_t count,
+                                                        const struct inmo_entry *entry),
+                                             void *context, struct inmo_error *error);
+
+/* The k nearest by cosine of their representations. Exactly one of item and user is not NULL. */
+INMO_API enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
+                                       struct inmo_list **list, struct inmo_error *error);
+
+/* Which part of the score of item comes from where. The contributions sum to the score (to rounding): one entry
+ * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). */
+struct inmo_explanation {
+    double score;
+    size_t count;
+    struct inmo_entry *part;  /* largest first; score is the contribution */
+};
+INMO_API enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_query *query,
+                                       const char *item, struct inmo_explanation **explanation,
+                                       struct inmo_error *error);
+INMO_API void inmo_explanation_free(struct inmo_explanation *explanation);
+
+/* ---- 7. Expert: the numbers themselves ------------------------------------------------------------------- */
+
+struct inmo_matrix {
+    int64_t rows;
+    int columns;
+    const float *value;  /* (rows, columns), row-major; belongs to the view */
+};
+/* Final representations; the score of user u and item i is the dot product of their rows. */
+INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
+INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
+/* External ids of the rows above. */
+INMO_API const char *inmo_view_user_id(const struct inmo_view *view, int64_t row);
+INMO_API const char *inmo_view_item_id(const struct inmo_view *view, int64_t row);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,45 @@
+/* csr.h - compressed rows, the shape every interaction list in the project has.
+ *
+ *     row r holds column[offset[r]] .. column[offset[r + 1] - 1], ascending and without repeats
+ *
+ * A csr is a borrowed view: whoever made the arrays frees them. */
+#ifndef INMO_BASE_CSR_H
+#define INMO_BASE_CSR_H
+
+#include <stdint.h>
+
+struct inmo_csr {
+    int32_t rows, columns;
+    const int64_t *offset;  // (rows + 1)
+    const int32_t *column;  // (offset[rows])
+};
+
+static inline int64_t inmo_csr_count(const struct inmo_csr *csr)
+{
+    return csr->offset ? csr->offset[csr->rows] : 0;
+}
+
+static inline int64_t inmo_csr_degree(const struct inmo_csr *csr, int32_t row)
+{
+    return csr->offset ? csr->offset[row + 1] - csr->offset[row] : 0;
+}
+
+/* Whether column is in row, by bisection. */
+static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t column)
+{
+    int64_t low, high;
+    if (!csr->offset)
+        return 0;
+    low = csr->offset[row];
+    high = csr->offset[row + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (csr->column[middle] < column)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < csr->offset[row + 1] && csr->column[low] == column;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* idmap.h - external ids (any strings) and their numbers.
+ *
+ * Layout of what is stored and memory-mapped: id n is the NUL-terminated string text + offset[n].
+ * The index (an open-addressing hash table, id -> n) is built only when something is looked up. */
+#ifndef INMO_BASE_IDMAP_H
+#define INMO_BASE_IDMAP_H
+
+#include "base/status.h"
+
+struct inmo_idmap {
+    int32_t count;
+    const int64_t *offset;  // (count + 1); offset[count] is the size of text
+    const char *text;
+    uint32_t *slot;         // (slot_mask + 1) n + 1, 0 for empty; NULL until built
+    uint32_t slot_mask;
+};
+
+/* Builds the index; does nothing if it is there. Not safe from two threads at once. */
+enum inmo_status inmo_idmap_index(struct inmo_idmap *map, struct inmo_error *error);
+/* Number of id, or -1. The index must be built. */
+int32_t inmo_idmap_find(const struct inmo_idmap *map, const char *id);
+/* Frees the index only: text and offset belong to whoever made them. */
+void inmo_idmap_drop_index(struct inmo_idmap *map);
+
+static inline const char *inmo_idmap_id(const struct inmo_idmap *map, int32_t n)
+{
+    return map->text + map->offset[n];
+}
+
+/* Growing a map: owns its arrays, interns strings in order of first appearance. */
+struct inmo_idtable;
+struct inmo_idtable *inmo_idtable_new(void);
+void inmo_idtable_free(struct inmo_idtable *table);
+/* Number of the id, added if new; -1 when memory is short or 2^31 - 1 ids are reached. */
+int32_t inmo_idtable_intern(struct inmo_idtable *table, const char *id, size_t length);
+/* A borrowed view of what is in the table (no index), valid until the next intern. */
+struct inmo_idmap inmo_idtable_map(const struct inmo_idtable *table);
+/* Number of the id or -1, without adding. */
+int32_t inmo_idtable_find(const struct inmo_idtable *table, const char *id, size_t length);
+
+#endif

@@ -1,0 +1,91 @@
+/* memory.c - see memory.h. A block is one aligned_alloc; blocks that get huge pages are aligned to one. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum { SMALL_ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
+
+static atomic_long allocations_left = -1;
+
+static int allocation_allowed(void)
+{
+    long left = atomic_load_explicit(&allocations_left, memory_order_relaxed);
+    if (left < 0)
+        return 1;
+    if (left == 0)
+        return 0;
+    atomic_fetch_sub_explicit(&allocations_left, 1, memory_order_relaxed);
+    return 1;
+}
+
+void inmo_alloc_fail_after(long n)
+{
+    atomic_store(&allocations_left, n);
+}
+
+void *inmo_alloc(size_t count, size_t size)
+{
+    size_t bytes, alignment;
+    void *block;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2 || !allocation_allowed())
+        return NULL;
+    alignment = bytes >= HUGE_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
+    /* Rounded up to whole lines only: rounding to whole huge pages would cost a small graph megabytes. */
+    bytes = (bytes + SMALL_ALIGNMENT) & ~(size_t)(SMALL_ALIGNMENT - 1);
+    if (posix_memalign(&block, alignment, bytes) != 0)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (alignment == HUGE_PAGE)
+        madvise(block, bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+void *inmo_alloc_zero(size_t count, size_t size)
+{
+    void *block = inmo_alloc(count, size);
+    if (block)
+        memset(block, 0, count * size);
+    return block;
+}
+
+void *inmo_resize(void *block, size_t old_count, size_t new_count, size_t size)
+{
+    void *fresh = inmo_alloc(new_count, size);
+    if (fresh && block) {
+        memcpy(fresh, block, (old_count < new_count ? old_count : new_count) * size);
+        inmo_free(block);
+    }
+    return fresh;
+}
+
+void inmo_free(void *block)
+{
+    free(block);
+}
+
+char *inmo_copy_string(const char *text)
+{
+    size_t length;
+    char *copy;
+    if (!text)
+        return NULL;
+    length = strlen(text) + 1;
+    copy = inmo_alloc(length, 1);
+    if (copy)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+double inmo_peak_rss_mb(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
+        return 0;
+    return (double)usage.ru_maxrss / 1024.0;
+}

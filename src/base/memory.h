@@ -1,0 +1,25 @@
+/* memory.h - the one allocator: overflow-checked, 64-byte aligned, large blocks on huge pages, replaceable. */
+#ifndef INMO_BASE_MEMORY_H
+#define INMO_BASE_MEMORY_H
+
+#include <stddef.h>
+
+/* count elements of size bytes, not initialised; NULL when the product overflows or memory is short. A count of
+ * 0 gives a valid pointer. Blocks of 4 MB and more ask for huge pages (a training step gathers random rows from
+ * 200 MB, and with 4 KB pages half of its time went into address translation). */
+void *inmo_alloc(size_t count, size_t size);
+/* The same, filled with zero bytes. */
+void *inmo_alloc_zero(size_t count, size_t size);
+/* Keeps the first old_count elements. On failure returns NULL and the old block stays. */
+void *inmo_resize(void *block, size_t old_count, size_t new_count, size_t size);
+void inmo_free(void *block);
+/* A copy of a string; NULL gives NULL. */
+char *inmo_copy_string(const char *text);
+
+/* For tests: after n more successful allocations every one fails; negative: never (the normal state). */
+void inmo_alloc_fail_after(long n);
+
+/* Largest resident size of this process so far. */
+double inmo_peak_rss_mb(void);
+
+#endif

@@ -1,0 +1,65 @@
+/* random.h - random numbers as functions of (seed, stream, counter): nothing is stored, any thread can compute any
+ * of them, and the same arguments give the same number on every machine.
+ *
+ * The mixer is the finaliser of splitmix64 (Steele, Lea, Flood 2014) applied to the counter, keyed by a mixed
+ * (seed, stream). docs/math.md has it as a formula; tests/golden computes it again in Python. */
+#ifndef INMO_BASE_RANDOM_H
+#define INMO_BASE_RANDOM_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* One number per purpose, so that no two uses share a sequence. */
+enum inmo_stream {
+    INMO_STREAM_INIT = 1,        /* starting parameters */
+    INMO_STREAM_BATCH = 2,       /* BPR triples */
+    INMO_STREAM_SELF_BATCH = 3,  /* triples of the self-enhanced loss */
+    INMO_STREAM_DROP_USER = 4,   /* dropped entries of the users' sums */
+    INMO_STREAM_DROP_ITEM = 5,   /* dropped entries of the items' sums */
+    INMO_STREAM_SPLIT = 6,       /* train/valid/test */
+    INMO_STREAM_SCENARIO = 7,    /* what is new in an inductive scenario */
+    INMO_STREAM_SYNTH = 8,       /* synthetic logs */
+    INMO_STREAM_TEMPLATE = 9,    /* random templates */
+    INMO_STREAM_SVD = 10,        /* start of the truncated SVD */
+};
+
+static inline uint64_t inmo_mix64(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* The key of a stream; compute once, then inmo_random(key, counter). */
+static inline uint64_t inmo_key(uint64_t seed, uint64_t stream)
+{
+    return inmo_mix64(inmo_mix64(seed) ^ (stream * 0xd1342543de82ef95u));
+}
+
+static inline uint64_t inmo_random(uint64_t key, uint64_t counter)
+{
+    return inmo_mix64(key ^ (counter * 0xa0761d6478bd642fu + 0x2545f4914f6cdd1du));
+}
+
+/* Uniform in [0, n) for n < 2^32 (multiply-shift; its bias is below n / 2^64 here). */
+static inline uint32_t inmo_random_below(uint64_t bits, uint32_t n)
+{
+    return (uint32_t)(((unsigned __int128)bits * n) >> 64);
+}
+
+/* Uniform in [0, 1) with 53 bits. */
+static inline double inmo_random_unit(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+/* Standard normal by Box-Muller from two counters (2c, 2c + 1). */
+static inline double inmo_random_normal(uint64_t key, uint64_t counter)
+{
+    double u = 1.0 - inmo_random_unit(inmo_random(key, 2 * counter)); /* (0, 1]: its logarithm is finite */
+    double v = inmo_random_unit(inmo_random(key, 2 * counter + 1));
+    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+#endif

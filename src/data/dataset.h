@@ -1,0 +1,33 @@
+/* dataset.h - what training and evaluation see of the data: ids, and four lists of interactions.
+ *
+ *     train   what the model learns from; its graph
+ *     valid   held out of train for early stopping; masked in the test
+ *     test    what must be predicted
+ *     later   training interactions that are observed only after training (inductive scenarios), else empty
+ *
+ * Each is compressed by user (rows users, columns items). All arrays are either owned (prepared in memory) or
+ * borrowed from the memory map of a prepared directory. */
+#ifndef INMO_DATA_DATASET_H
+#define INMO_DATA_DATASET_H
+
+#include "base/csr.h"
+#include "base/idmap.h"
+#include "base/status.h"
+
+enum inmo_scenario { INMO_TRANSDUCTIVE, INMO_NEW_INTERACTIONS, INMO_NEW_USERS_ITEMS };
+
+struct inmo_tensorfile;
+
+struct inmo_dataset {
+    enum inmo_scenario scenario;
+    struct inmo_idmap users, items;
+    struct inmo_csr train, valid, test, later;
+    const uint8_t *new_user;  // (users) 1: not in train and valid; all zero outside that scenario
+    const uint8_t *new_item;  // (items)
+    char *description;        // JSON object
+    struct inmo_tensorfile *file;  // NULL when owned
+};
+
+const char *inmo_scenario_name(enum inmo_scenario scenario);
+
+#endif
