@@ -6,9 +6,11 @@
  *     the rest  the arrays, each starting at a multiple of 64 bytes from the start of the file
  *
  * The header is padded with spaces so that the arrays begin aligned. Metadata always has "inmo.kind",
- * "inmo.version" and "inmo.checksum" (XXH3-64 of the array bytes, as 16 hex digits). Files are written aside,
- * synced and renamed; opened by memory map, after the header, the bounds of each array and the checksum have
- * been checked. Arrays are in the order they were added; gaps between them are zero. */
+ * "inmo.version", "inmo.checksum" (XXH3-64 of the array bytes, as 16 hex digits) and "inmo.header-checksum" (of
+ * everything before them), so that no flipped bit goes unseen. Files are written aside, synced and renamed; opened
+ * by memory map, after the header, the bounds of each array and the checksums have been checked. Arrays are in the
+ * order they were added; safetensors allows no gaps, so the zeros between two are an array "inmo.pad.N", which the
+ * calls below pass over. Names and keys that start with "inmo." are reserved. */
 #ifndef INMO_BASE_TENSORFILE_H
 #define INMO_BASE_TENSORFILE_H
 

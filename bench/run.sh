@@ -1,0 +1,27 @@
+#!/bin/bash
+# run.sh - what `make bench` runs: sparse products of PyTorch, then a training step of PyTorch beside ours.
+#
+#     bench/run.sh [FOLDER]    FOLDER has gowalla.tsv.zst; without it a synthetic log of that size is made
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${1-../shared/data}
+out=build/bench-data
+python=/usr/bin/python3
+
+if [ ! -d "$out" ]; then
+    if [ -f "$folder/gowalla.tsv.zst" ]; then
+        build/inmo prepare "$folder/gowalla.tsv.zst" --columns user,item,split -o "$out"
+    else
+        echo "bench: no $folder/gowalla.tsv.zst; using a synthetic log of the same size" >&2
+        build/inmo synth --interactions 1027370 --users 29858 --items 40981 -o build/bench-log.tsv --force
+        build/inmo prepare build/bench-log.tsv --split 79/0/21 -o "$out"
+    fi
+fi
+
+"$python" bench/torch_spmm.py "$out"
+if [ -x build/bench_step ]; then
+    "$python" bench/compare_step.py "$out" build/bench_step
+else
+    echo "bench: build/bench_step is not there; PyTorch alone:" >&2
+    "$python" bench/torch_step.py "$out"
+fi

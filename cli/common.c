@@ -1,0 +1,188 @@
+/* common.c - the common options, and opening what commands work on: data sets, raw logs, models, lists of ids. */
+#include "common.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define COMMON "Common options"
+
+static const struct inmo_setting common_rows[] = {
+    {"config", 's', offsetof(struct cli_common, config), 0, 0, NULL, COMMON, "FILE",
+     "Read options from a JSON object or name = value lines; the command line wins."},
+    {"threads", 'i', offsetof(struct cli_common, threads), 0, 4096, NULL, COMMON, "N",
+     "Worker threads, 0 for all cores; the result is the same at any number."},
+    {"quiet", 'b', offsetof(struct cli_common, quiet), 0, 0, NULL, COMMON, NULL, "No progress and no notes."},
+};
+static const struct inmo_setting json_row = {"json", 'b', offsetof(struct cli_common, json), 0, 0, NULL, COMMON,
+                                             NULL, "Print the result as JSON."};
+static const struct inmo_setting force_row = {"force", 'b', offsetof(struct cli_common, force), 0, 0, NULL, COMMON,
+                                              NULL, "Replace an output that exists."};
+
+void cli_add_common(struct cli_options *options, struct cli_common *common, int which)
+{
+    cli_add_table(options, common_rows, sizeof common_rows / sizeof *common_rows, common);
+    if (which & CLI_JSON)
+        cli_add_table(options, &json_row, 1, common);
+    if (which & CLI_FORCE)
+        cli_add_table(options, &force_row, 1, common);
+}
+
+void cli_common_start(struct cli_common *common)
+{
+    common->threads = inmo_set_threads(common->threads);
+    cli_hooks_start(common->quiet);
+}
+
+/* ---- Data sets and raw logs ---------------------------------------------------------------------------------- */
+
+void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split)
+{
+    const struct inmo_setting *row;
+    size_t count;
+
+    inmo_read_options_init(&data->read);
+    inmo_prepare_options_init(&data->prepare);
+    if (split)
+        data->prepare.split = split;
+    row = inmo_read_settings(&count);
+    cli_add_table(options, row, count, &data->read);
+    row = inmo_prepare_settings(&count);
+    cli_add_table(options, row, count, &data->prepare);
+}
+
+/* Options about reading and splitting say nothing about a directory that is split already. */
+static void warn_about_idle_options(const struct cli_options *options, const struct cli_data_options *data,
+                                    const char *path)
+{
+    for (size_t n = 0; n < options->assignment_count; n++) {
+        const char *name = options->assignment[n].row->name;
+        int used = 0, idle = 0;
+        for (size_t t = 0; t < options->table_count; t++) {
+            const struct cli_table *table = &options->table[t];
+            int about_logs = table->structure == &data->read || table->structure == &data->prepare;
+            for (size_t r = 0; r < table->count; r++)
+                if (!strcmp(table->row[r].name, name))
+                    *(about_logs ? &idle : &used) = 1;
+        }
+        if (idle && !used)
+            cli_note(INMO_WARNING, "--%s has no effect: %s is a prepared data set", name, path);
+    }
+}
+
+enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
+                               const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
+                               struct inmo_error *error)
+{
+    enum inmo_status status;
+    struct inmo_log *log = NULL;
+    struct stat found;
+    int is_raw = stat(path, &found) || !S_ISDIR(found.st_mode);
+
+    if (is_raw) {
+        status = inmo_log_read(&path, 1, &data->read, cli_hooks(), &log, error);
+        if (!status)
+            status = inmo_dataset_prepare(log, &data->prepare, dataset, error);
+    } else {
+        warn_about_idle_options(options, data, path);
+        status = inmo_dataset_open(path, dataset, error);
+    }
+    inmo_log_free(log);
+    cli_hooks_end();
+    if (raw)
+        *raw = is_raw;
+    return status;
+}
+
+/* ---- Models -------------------------------------------------------------------------------------------------- */
+
+static const struct inmo_setting view_rows[] = {
+    {"observed", 'l', offsetof(struct cli_view_options, observed), 0, 0, NULL, "What was seen since training", "LOG",
+     "Interactions observed since, also of users and items the model has never seen; nothing is retrained."},
+};
+
+void cli_add_view(struct cli_options *options, struct cli_view_options *view)
+{
+    const struct inmo_setting *row;
+    size_t count;
+
+    inmo_read_options_init(&view->read);
+    cli_add_table(options, view_rows, sizeof view_rows / sizeof *view_rows, view);
+    row = inmo_read_settings(&count);
+    cli_add_table(options, row, count, &view->read);
+}
+
+enum inmo_status cli_open_view(const char *path, const struct cli_view_options *options, struct cli_view *view,
+                               struct inmo_error *error)
+{
+    enum inmo_status status;
+
+    *view = (struct cli_view){0};
+    status = inmo_model_load(path, &view->model, error);
+    if (!status && options->observed.count)
+        status = inmo_log_read(options->observed.value, options->observed.count, &options->read, cli_hooks(),
+                               &view->log, error);
+    if (!status)
+        status = inmo_view_create(view->model, view->log, &view->view, error);
+    cli_hooks_end();
+    if (status)
+        cli_close_view(view);
+    return status;
+}
+
+void cli_close_view(struct cli_view *view)
+{
+    inmo_view_free(view->view);
+    inmo_log_free(view->log);
+    inmo_model_free(view->model);
+    *view = (struct cli_view){0};
+}
+
+/* ---- Lists of ids -------------------------------------------------------------------------------------------- */
+
+enum inmo_status cli_read_ids(const char *path, struct cli_strings *list, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    FILE *stream = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+    char *line = NULL;
+    size_t capacity = 0, before = list->count;
+    ssize_t length;
+
+    while (stream && (length = getline(&line, &capacity, stream)) >= 0) {
+        while (length && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+            line[--length] = 0;
+        if (length)
+            cli_strings_add(list, cli_copy(line));
+    }
+    if (!stream || ferror(stream))
+        status = cli_fail(error, INMO_IO, "cannot read %s: %s", path, strerror(errno));
+    else if (list->count == before)
+        status = cli_fail(error, INMO_INPUT, "%s is empty; expected one id a line", path);
+    free(line);
+    if (stream && stream != stdin)
+        fclose(stream);
+    return status;
+}
+
+enum inmo_status cli_gather_items(const char *items, const char *items_file, struct cli_strings *list,
+                                  struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+
+    if (items)
+        cli_split(items, ',', list);
+    if (items_file)
+        status = cli_read_ids(items_file, list, error);
+    if (!status && (items || items_file) && !list->count)
+        status = cli_fail(error, INMO_USAGE, "--items: found no id, expected a,b,c");
+    return status;
+}
+
+void cli_hint_unseen(struct inmo_error *error, const char *user)
+{
+    if (user && error->code == INMO_UNKNOWN)
+        cli_add_hint(error, "; for somebody the model has not seen give --items with what they took, "
+                            "or --observed with a log that has them");
+}

@@ -1,0 +1,105 @@
+/* common.h - what every command has: the common options, hooks for long calls, opening data and models, outputs. */
+#ifndef INMO_CLI_COMMON_H
+#define INMO_CLI_COMMON_H
+
+#include "inmo.h"
+#include "options.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* First member of every command's settings. */
+struct cli_common {
+    const char *config;
+    int threads;
+    int quiet;
+    int json;
+    int force;
+};
+
+enum { CLI_JSON = 1, CLI_FORCE = 2 };
+/* Registers the common rows; which says whether --json and --force are among them. */
+void cli_add_common(struct cli_options *options, struct cli_common *common, int which);
+/* Brings the common options into force: threads, progress, signals. */
+void cli_common_start(struct cli_common *common);
+
+/* ---- progress.c: hooks --------------------------------------------------------------------------------------- */
+
+/* Progress as a bar on a terminal, as a line every few seconds elsewhere; notes and warnings on standard error;
+ * SIGINT and SIGTERM ask the running call to stop, the second one ends the program at once. */
+const struct inmo_hooks *cli_hooks(void);
+void cli_hooks_start(int quiet);
+/* Takes the bar off the terminal; does nothing when there is none. */
+void cli_hooks_end(void);
+int cli_interrupted(void);
+void cli_note(enum inmo_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "inmo: message" on standard error, once: the message is empty afterwards. */
+void cli_print_error(struct inmo_error *error);
+/* "4:12", "1:02:33" */
+void cli_duration(double seconds, char *text, size_t size);
+
+/* ---- Opening ------------------------------------------------------------------------------------------------- */
+
+/* How a raw log becomes a data set. */
+struct cli_data_options {
+    struct inmo_read_options read;
+    struct inmo_prepare_options prepare;
+};
+/* split NULL: the library's default. */
+void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
+/* path is a prepared directory or a raw log ("-" is standard input). *raw (may be NULL) says which it was. */
+enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
+                               const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
+                               struct inmo_error *error);
+
+/* A model looking at what it was trained on and at the logs observed since. */
+struct cli_view_options {
+    struct cli_strings observed;
+    struct inmo_read_options read;
+};
+struct cli_view {
+    struct inmo_model *model;
+    struct inmo_log *log;
+    struct inmo_view *view;
+};
+void cli_add_view(struct cli_options *options, struct cli_view_options *view);
+enum inmo_status cli_open_view(const char *path, const struct cli_view_options *options, struct cli_view *view,
+                               struct inmo_error *error);
+void cli_close_view(struct cli_view *view);
+
+/* Ids, one a line, added to list as copies. */
+enum inmo_status cli_read_ids(const char *path, struct cli_strings *list, struct inmo_error *error);
+/* The history of somebody unseen: items is "a,b,c", items_file a list of ids; either may be NULL. */
+enum inmo_status cli_gather_items(const char *items, const char *items_file, struct cli_strings *list,
+                                  struct inmo_error *error);
+/* Adds to the error of an unknown user what can be done instead. */
+void cli_hint_unseen(struct inmo_error *error, const char *user);
+
+/* ---- output.c: results --------------------------------------------------------------------------------------- */
+
+/* A file written aside and renamed; "-" and NULL are standard output. */
+struct cli_output {
+    FILE *stream;
+    char *path, *aside; /* NULL for standard output */
+};
+enum inmo_status cli_output_open(struct cli_output *output, const char *path, int force, struct inmo_error *error);
+enum inmo_status cli_output_commit(struct cli_output *output, struct inmo_error *error);
+void cli_output_abandon(struct cli_output *output);
+
+/* Whether path may be written, asked before long work: EXISTS without force, IO when the folder refuses. */
+enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error);
+
+/* Ids may be any bytes and JSON may not: what is not UTF-8 becomes U+FFFD. */
+json_t *cli_json_text(const char *text);
+/* NaN becomes null. */
+json_t *cli_json_number(double number);
+/* The JSON text of a library structure; null when it is not JSON. */
+json_t *cli_json_parsed(const char *text);
+/* Writes the value and a new line, pretty or on one line, and drops it. */
+void cli_json_put(FILE *stream, json_t *value, int pretty);
+/* An id in a tab-separated line: tab, line feed and carriage return are written \t, \n, \r. */
+void cli_put_id(FILE *stream, const char *id);
+/* 1234567 as "1,234,567". */
+const char *cli_thousands(int64_t number, char text[32]);
+
+#endif

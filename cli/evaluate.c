@@ -1,0 +1,146 @@
+/* evaluate.c - inmo evaluate: how well a model ranks what it has not seen. */
+#include "common.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct evaluate_settings {
+    struct cli_common common;
+    struct inmo_eval_options eval;
+    struct cli_data_options data;
+};
+
+/* The metrics in the order they are printed. */
+static const struct {
+    const char *name;
+    size_t offset;
+} metric[] = {
+    {"recall", offsetof(struct inmo_metrics, recall)},     {"precision", offsetof(struct inmo_metrics, precision)},
+    {"ndcg", offsetof(struct inmo_metrics, ndcg)},         {"hit_rate", offsetof(struct inmo_metrics, hit_rate)},
+    {"mrr", offsetof(struct inmo_metrics, mrr)},           {"map", offsetof(struct inmo_metrics, map)},
+    {"coverage", offsetof(struct inmo_metrics, coverage)},
+};
+enum { METRICS = sizeof metric / sizeof *metric };
+
+static double value_of(const struct inmo_metrics *metrics, size_t m)
+{
+    return *(const double *)((const char *)metrics + metric[m].offset);
+}
+
+static void declare(struct cli_options *options, void *structure)
+{
+    struct evaluate_settings *settings = structure;
+    const struct inmo_setting *row;
+    size_t count;
+
+    inmo_eval_options_init(&settings->eval);
+    row = inmo_eval_settings(&count);
+    cli_add_table(options, row, count, &settings->eval);
+    cli_add_data(options, &settings->data, NULL);
+    cli_add_common(options, &settings->common, CLI_JSON);
+}
+
+static json_t *group_json(const struct inmo_group *group, size_t k_count)
+{
+    json_t *metrics = json_object();
+    for (size_t n = 0; n < k_count; n++) {
+        for (size_t m = 0; m < METRICS; m++) {
+            char *key = cli_format("%s@%d", metric[m].name, group->at[n].k);
+            json_object_set_new(metrics, key, cli_json_number(value_of(&group->at[n], m)));
+            free(key);
+        }
+    }
+    return metrics;
+}
+
+static void print_json(const struct cli_options *options, const struct evaluate_settings *settings,
+                       const struct inmo_model_info *info, const struct inmo_report *report)
+{
+    json_t *groups = json_object();
+    for (size_t g = 1; g < report->group_count; g++)
+        json_object_set_new(groups, report->group[g].name,
+                            json_pack("{sI so}", "users", (json_int_t)report->group[g].users, "metrics",
+                                      group_json(&report->group[g], report->k_count)));
+    cli_json_put(stdout,
+                 json_pack("{so ss so ss sI so so so}", "model", cli_json_text(options->argument.value[0]), "name",
+                           info->name, "data", cli_json_text(options->argument.value[1]), "part",
+                           settings->eval.part, "users", (json_int_t)report->group[0].users, "metrics",
+                           group_json(&report->group[0], report->k_count), "groups", groups, "seconds",
+                           cli_json_number(report->seconds)),
+                 1);
+}
+
+static void print_text(const struct cli_options *options, const struct evaluate_settings *settings,
+                       const struct inmo_model_info *info, const struct inmo_report *report)
+{
+    size_t widest = strlen("group");
+    for (size_t g = 0; g < report->group_count; g++)
+        if (strlen(report->group[g].name) > widest)
+            widest = strlen(report->group[g].name);
+    printf("%s (%s) on the %s part of %s\n\n", options->argument.value[0], info->name,
+           strcmp(settings->eval.part, "valid") ? "test" : "validation", options->argument.value[1]);
+    printf("%-*s  %9s  %4s", (int)widest, "group", "users", "k");
+    for (size_t m = 0; m < METRICS; m++)
+        printf("  %9s", metric[m].name);
+    putchar('\n');
+    for (size_t g = 0; g < report->group_count; g++) {
+        const struct inmo_group *group = &report->group[g];
+        for (size_t n = 0; n < report->k_count; n++) {
+            char users[32];
+            printf("%-*s  %9s  %4d", (int)widest, n ? "" : group->name, n ? "" : cli_thousands(group->users, users),
+                   group->at[n].k);
+            for (size_t m = 0; m < METRICS; m++)
+                printf("  %9.4f", value_of(&group->at[n], m));
+            putchar('\n');
+        }
+    }
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct evaluate_settings *settings = structure;
+    struct inmo_model *model = NULL;
+    struct inmo_dataset *dataset = NULL;
+    struct inmo_report *report = NULL;
+    struct inmo_model_info info;
+    int raw = 0;
+    enum inmo_status status = inmo_model_load(options->argument.value[0], &model, error);
+
+    if (!status)
+        status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
+    if (!status && raw)
+        cli_note(INMO_WARNING, "%s is a raw log and was split anew; the scores are honest only if the model was "
+                 "trained on the same split (the same --split, --by and --seed)", options->argument.value[1]);
+    if (!status)
+        status = inmo_evaluate(model, dataset, &settings->eval, cli_hooks(), &report, error);
+    cli_hooks_end();
+    if (!status) {
+        inmo_model_info(model, &info);
+        if (settings->common.json)
+            print_json(options, settings, &info, report);
+        else
+            print_text(options, settings, &info, report);
+    }
+    inmo_report_free(report);
+    inmo_dataset_free(dataset);
+    inmo_model_free(model);
+    return status;
+}
+
+const struct cli_command cli_evaluate = {
+    .name = "evaluate",
+    .arguments = "MODEL DATA",
+    .summary = "measure recall, precision, NDCG and more on the test part",
+    .description =
+        "Ranks all items for every user with test items, those of the training and validation parts left out, and "
+        "prints recall, precision, NDCG, hit rate, MRR, MAP and coverage at each k, for all users and for groups "
+        "of them. In the inductive scenarios what came after training is in the graph unless --without-new is "
+        "given; nothing is retrained.",
+    .examples = "  inmo evaluate model.inmo data --k 5,10,20\n"
+                "  inmo evaluate model.inmo data --part valid --json\n",
+    .least_arguments = 2,
+    .most_arguments = 2,
+    .settings_size = sizeof(struct evaluate_settings),
+    .declare = declare,
+    .run = run,
+};

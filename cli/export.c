@@ -1,0 +1,156 @@
+/* export.c - inmo export: the representations, as numpy's .npy with a file of ids, or as tab-separated text.
+ *
+ *     .npy   "\x93NUMPY" 1 0, length of the header (2 bytes, little-endian), the header: a Python dictionary padded
+ *            with spaces so that the numbers begin at a multiple of 64; then rows x columns floats, row-major
+ *     .ids   the id of each row, one a line
+ *     .tsv   id, then the numbers
+ */
+#include "common.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct export_settings {
+    struct cli_common common;
+    struct cli_view_options view;
+    const char *output, *what, *format;
+};
+
+#define AT(member) offsetof(struct export_settings, member)
+static const struct inmo_setting rows[] = {
+    {"output", 's', AT(output), 0, 0, NULL, "Output", "FILE",
+     "File to write; without a suffix .npy or .tsv is added, and the ids beside .npy end in .ids."},
+    {"what", 's', AT(what), 0, 0, "items|users", "Output", "WHAT", "Whose representations."},
+    {"format", 's', AT(format), 0, 0, "npy|tsv", "Output", "FORMAT", "Form of the file."},
+};
+
+static void declare(struct cli_options *options, void *structure)
+{
+    struct export_settings *settings = structure;
+    settings->what = "items";
+    settings->format = "npy";
+    cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
+    cli_add_view(options, &settings->view);
+    cli_add_common(options, &settings->common, CLI_FORCE);
+}
+
+struct source {
+    const struct inmo_view *view;
+    struct inmo_matrix matrix;
+    const char *(*id)(const struct inmo_view *view, int64_t row);
+};
+
+static void put_npy(FILE *stream, const struct source *source)
+{
+    const uint16_t one = 1;
+    const char *order = *(const unsigned char *)&one ? "<f4" : ">f4"; /* as this machine stores floats */
+    char header[256];
+    int used = snprintf(header, sizeof header,
+                        "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %d), }", order,
+                        (long long)source->matrix.rows, source->matrix.columns);
+    int padded = (10 + used + 1 + 63) / 64 * 64 - 10;
+
+    memset(header + used, ' ', (size_t)(padded - used));
+    header[padded - 1] = '\n';
+    fwrite("\x93NUMPY\x01\x00", 1, 8, stream);
+    fputc(padded & 255, stream);
+    fputc(padded >> 8, stream);
+    fwrite(header, 1, (size_t)padded, stream);
+    fwrite(source->matrix.value, sizeof(float) * (size_t)source->matrix.columns, (size_t)source->matrix.rows, stream);
+}
+
+static void put_ids(FILE *stream, const struct source *source)
+{
+    for (int64_t row = 0; row < source->matrix.rows; row++) {
+        cli_put_id(stream, source->id(source->view, row));
+        fputc('\n', stream);
+    }
+}
+
+static void put_tsv(FILE *stream, const struct source *source)
+{
+    const float *value = source->matrix.value;
+    for (int64_t row = 0; row < source->matrix.rows; row++) {
+        cli_put_id(stream, source->id(source->view, row));
+        for (int column = 0; column < source->matrix.columns; column++)
+            fprintf(stream, "\t%.9g", (double)*value++);
+        fputc('\n', stream);
+    }
+}
+
+static enum inmo_status write_file(const char *path, int force, const struct source *source,
+                                   void (*put)(FILE *, const struct source *), struct inmo_error *error)
+{
+    struct cli_output output = {0};
+    enum inmo_status status = cli_output_open(&output, path, force, error);
+    if (!status) {
+        put(output.stream, source);
+        status = cli_output_commit(&output, error);
+    }
+    cli_output_abandon(&output);
+    return status;
+}
+
+/* The file's name: as given when it has a suffix in its last part or is standard output, else with the format's. */
+static char *file_name(const struct export_settings *settings)
+{
+    const char *slash = strrchr(settings->output, '/');
+    const char *last = slash ? slash + 1 : settings->output;
+    int complete = !strcmp(settings->output, "-") || strchr(last, '.');
+    return cli_format("%s%s%s", settings->output, complete ? "" : ".", complete ? "" : settings->format);
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct export_settings *settings = structure;
+    struct cli_view view = {0};
+    struct source source = {0};
+    int npy = !strcmp(settings->format, "npy"), standard_output = !strcmp(settings->output, "-");
+    char *path = file_name(settings);
+    size_t stem = strlen(path) > 4 && !strcmp(path + strlen(path) - 4, ".npy") ? strlen(path) - 4 : strlen(path);
+    char *ids_path = cli_format("%.*s.ids", (int)stem, path);
+    enum inmo_status status = cli_check_output(path, settings->common.force, error);
+
+    if (!status && npy && !standard_output)
+        status = cli_check_output(ids_path, settings->common.force, error);
+    if (!status)
+        status = cli_open_view(options->argument.value[0], &settings->view, &view, error);
+    if (!status) {
+        int users = !strcmp(settings->what, "users");
+        source.view = view.view;
+        source.id = users ? inmo_view_user_id : inmo_view_item_id;
+        (users ? inmo_view_users : inmo_view_items)(view.view, &source.matrix);
+        if (!source.matrix.columns)
+            status = cli_fail(error, INMO_UNSUPPORTED, "%s has no representations to export",
+                              options->argument.value[0]);
+    }
+    if (!status)
+        status = write_file(path, settings->common.force, &source, npy ? put_npy : put_tsv, error);
+    if (!status && npy && !standard_output)
+        status = write_file(ids_path, settings->common.force, &source, put_ids, error);
+    if (!status && !standard_output)
+        printf("%s: %lld rows of %d numbers%s%s\n", path, (long long)source.matrix.rows, source.matrix.columns,
+               npy ? "; ids in " : "", npy ? ids_path : "");
+    cli_close_view(&view);
+    free(ids_path);
+    free(path);
+    return status;
+}
+
+const struct cli_command cli_export = {
+    .name = "export",
+    .arguments = "MODEL",
+    .summary = "representations as .npy or tab-separated text",
+    .description =
+        "Writes the final representations of the users or items; the score of a user and an item is the dot product "
+        "of their rows. An .npy file (numpy.load reads it) has the ids of its rows in a second file ending in .ids.",
+    .examples = "  inmo export model.inmo -o items --what items --format npy\n"
+                "  inmo export model.inmo -o - --what users --format tsv\n",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .required = "output",
+    .settings_size = sizeof(struct export_settings),
+    .declare = declare,
+    .run = run,
+};

@@ -1,0 +1,157 @@
+/* info.c - inmo info: what is in a model file or a prepared directory. */
+#include "common.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct info_settings {
+    struct cli_common common;
+};
+
+static void declare(struct cli_options *options, void *structure)
+{
+    struct info_settings *settings = structure;
+    cli_add_common(options, &settings->common, CLI_JSON);
+}
+
+/* An object a person can read: one "name value" line per member. */
+static void print_members(const char *heading, const char *text)
+{
+    json_t *object = cli_json_parsed(text), *value;
+    const char *name;
+
+    if (json_object_size(object))
+        printf("%s\n", heading);
+    json_object_foreach(object, name, value) {
+        printf("  %-20s ", name);
+        if (json_is_string(value))
+            fputs(json_string_value(value), stdout);
+        else
+            json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+        putchar('\n');
+    }
+    json_decref(object);
+}
+
+/* The training record: number of epochs, first, best and last of them. */
+static void print_record(const char *text)
+{
+    json_t *record = cli_json_parsed(text);
+    size_t count = json_array_size(record);
+
+    if (count) {
+        size_t shown[2] = {0, count - 1};
+        printf("training record: %zu epochs\n", count);
+        for (size_t n = count > 1 ? 0 : 1; n < 2; n++) {
+            printf("  epoch %-6zu ", shown[n]);
+            json_dumpf(json_array_get(record, shown[n]), stdout,
+                       JSON_ENCODE_ANY | JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+            putchar('\n');
+        }
+    }
+    json_decref(record);
+}
+
+static enum inmo_status show_model(const char *path, int json, double bytes, struct inmo_error *error)
+{
+    struct inmo_model *model = NULL;
+    struct inmo_model_info info;
+    enum inmo_status status = inmo_model_load(path, &model, error);
+
+    if (!status) {
+        inmo_model_info(model, &info);
+        if (json) {
+            cli_json_put(stdout,
+                         json_pack("{ss so sI ss si si si si si si sI sI so so}", "kind", "model", "path",
+                                   cli_json_text(path), "bytes", (json_int_t)bytes, "model", info.name, "dim",
+                                   info.dim, "layers", info.layers, "users", (int)info.users, "items",
+                                   (int)info.items, "user_templates", (int)info.user_templates, "item_templates",
+                                   (int)info.item_templates, "parameters", (json_int_t)info.parameters,
+                                   "interactions", (json_int_t)info.interactions, "settings",
+                                   cli_json_parsed(info.configuration), "record", cli_json_parsed(info.record)),
+                         1);
+        } else {
+            char a[32], b[32];
+            printf("%s: a model, %.1f MB\n", path, bytes / 1e6);
+            printf("  model                %s\n", info.name);
+            printf("  dimensions           %d\n  layers               %d\n", info.dim, info.layers);
+            printf("  users, items         %s, %s\n", cli_thousands(info.users, a), cli_thousands(info.items, b));
+            printf("  templates            %s, %s\n", cli_thousands(info.user_templates, a),
+                   cli_thousands(info.item_templates, b));
+            printf("  parameters           %s\n", cli_thousands(info.parameters, a));
+            printf("  interactions         %s\n", cli_thousands(info.interactions, a));
+            print_members("settings", info.configuration);
+            print_record(info.record);
+        }
+    }
+    inmo_model_free(model);
+    return status;
+}
+
+static enum inmo_status show_data(const char *path, int json, struct inmo_error *error)
+{
+    struct inmo_dataset *dataset = NULL;
+    struct inmo_dataset_info info;
+    enum inmo_status status = inmo_dataset_open(path, &dataset, error);
+
+    if (!status) {
+        inmo_dataset_info(dataset, &info);
+        if (json) {
+            cli_json_put(stdout,
+                         json_pack("{ss so si si si si s{sI sI sI sI} ss so}", "kind", "dataset", "path",
+                                   cli_json_text(path), "users", (int)info.users, "items", (int)info.items,
+                                   "new_users", (int)info.new_users, "new_items", (int)info.new_items,
+                                   "interactions", "train", (json_int_t)info.train, "valid",
+                                   (json_int_t)info.valid, "test", (json_int_t)info.test, "later",
+                                   (json_int_t)info.later, "scenario", info.scenario, "description",
+                                   cli_json_parsed(info.description)),
+                         1);
+        } else {
+            char a[32], b[32];
+            printf("%s: a prepared data set\n", path);
+            printf("  scenario             %s\n", info.scenario);
+            printf("  users, items         %s, %s\n", cli_thousands(info.users, a), cli_thousands(info.items, b));
+            printf("  new users, items     %s, %s\n", cli_thousands(info.new_users, a),
+                   cli_thousands(info.new_items, b));
+            printf("  training             %s\n", cli_thousands(info.train, a));
+            printf("  validation           %s\n", cli_thousands(info.valid, a));
+            printf("  test                 %s\n", cli_thousands(info.test, a));
+            printf("  later                %s\n", cli_thousands(info.later, a));
+            print_members("made from", info.description);
+        }
+    }
+    inmo_dataset_free(dataset);
+    return status;
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct info_settings *settings = structure;
+    const char *path = options->argument.value[0];
+    struct stat found;
+    enum inmo_status status;
+
+    if (stat(path, &found))
+        status = cli_fail(error, INMO_IO, "cannot open %s: %s", path, strerror(errno));
+    else if (S_ISDIR(found.st_mode))
+        status = show_data(path, settings->common.json, error);
+    else
+        status = show_model(path, settings->common.json, (double)found.st_size, error);
+    return status;
+}
+
+const struct cli_command cli_info = {
+    .name = "info",
+    .arguments = "FILE",
+    .summary = "what is in a model file or a data set",
+    .description = "Prints sizes, settings and the training record of a model file, or the sizes and the origin of a "
+                   "prepared directory.",
+    .examples = "  inmo info model.inmo\n"
+                "  inmo info data --json\n",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .settings_size = sizeof(struct info_settings),
+    .declare = declare,
+    .run = run,
+};

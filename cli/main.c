@@ -1,0 +1,115 @@
+/* main.c - the program: finds the command, parses its options, runs it, and turns its status into the exit code. */
+#include "common.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct cli_command *const cli_commands[] = {
+    &cli_synth,   &cli_prepare, &cli_train,  &cli_evaluate, &cli_recommend, &cli_similar,
+    &cli_explain, &cli_info,    &cli_export, &cli_man,      NULL,
+};
+
+const struct cli_command *cli_find_command(const char *name)
+{
+    for (size_t n = 0; cli_commands[n]; n++)
+        if (!strcmp(cli_commands[n]->name, name))
+            return cli_commands[n];
+    return NULL;
+}
+
+static enum inmo_status unknown_command(const char *name, struct inmo_error *error)
+{
+    struct cli_strings names = {0};
+    const char *nearest;
+    enum inmo_status status;
+
+    for (size_t n = 0; cli_commands[n]; n++)
+        cli_strings_add(&names, cli_commands[n]->name);
+    cli_strings_add(&names, "help");
+    nearest = cli_nearest(name, names.value, names.count);
+    if (nearest)
+        status = cli_fail(error, INMO_USAGE, "%s is not a command; did you mean inmo %s?", name, nearest);
+    else
+        status = cli_fail(error, INMO_USAGE, "%s is not a command; inmo --help lists them", name);
+    cli_strings_free(&names, 0);
+    return status;
+}
+
+static enum inmo_status run_command(const struct cli_command *command, int argc, char **argv,
+                                    struct inmo_error *error)
+{
+    struct cli_options options;
+    enum inmo_status status;
+
+    cli_options_start(&options, command);
+    options.argc = argc;
+    options.argv = argv;
+    status = cli_parse(&options, argc - 2, argv + 2, error);
+    if (!status && options.help) {
+        cli_print_command_help(stdout, &options);
+    } else {
+        if (!status && command->begin)
+            status = command->begin(&options, options.settings, error);
+        if (!status)
+            status = cli_apply(&options, error);
+        /* A mistake in the words of the command, before any work: say where they are explained. */
+        if (status == INMO_USAGE)
+            cli_add_hint(error, " (inmo help %s)", command->name);
+        if (!status) {
+            cli_common_start(options.settings);
+            status = command->run(&options, options.settings, error);
+        }
+    }
+    cli_options_free(&options);
+    return status;
+}
+
+/* inmo help [COMMAND [--json]] */
+static enum inmo_status help(int count, char **arguments, struct inmo_error *error)
+{
+    const struct cli_command *command = NULL;
+    struct cli_options options;
+    int json = count == 2 && !strcmp(arguments[1], "--json");
+    enum inmo_status status = INMO_OK;
+
+    if (!count) {
+        cli_print_program_help(stdout);
+    } else if (!(command = cli_find_command(arguments[0]))) {
+        status = unknown_command(arguments[0], error);
+    } else if (count > 1 && !json) {
+        status = cli_fail(error, INMO_USAGE, "unexpected argument \"%s\": inmo help takes COMMAND", arguments[1]);
+    } else {
+        cli_options_start(&options, command);
+        (json ? cli_print_command_json : cli_print_command_help)(stdout, &options);
+        cli_options_free(&options);
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct inmo_error error = {0};
+    enum inmo_status status = INMO_OK;
+    const char *name = argc > 1 ? argv[1] : NULL;
+    const struct cli_command *command = name ? cli_find_command(name) : NULL;
+
+    if (command) {
+        status = run_command(command, argc, argv, &error);
+    } else if (!name) {
+        cli_print_program_help(stderr);
+        status = INMO_USAGE;
+    } else if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+        cli_print_program_help(stdout);
+    } else if (!strcmp(name, "help")) {
+        status = help(argc - 2, argv + 2, &error);
+    } else if (!strcmp(name, "--version")) {
+        puts("inmo " INMO_VERSION);
+    } else {
+        status = unknown_command(name, &error);
+    }
+    if ((fflush(stdout) || ferror(stdout)) && !status)
+        status = cli_fail(&error, INMO_IO, "cannot write standard output: %s", strerror(errno ? errno : EIO));
+    cli_print_error(&error);
+    return (int)status;
+}

@@ -1,0 +1,387 @@
+/* options.c - from a command line to filled structures, by the tables (options.h). */
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    char letter;
+    const char *name;
+} short_names[] = {{'o', "output"}, {'k', "k"}, {'q', "quiet"}, {'h', "help"}};
+
+char cli_short_name(const char *name)
+{
+    for (size_t n = 0; n < sizeof short_names / sizeof *short_names; n++)
+        if (!strcmp(short_names[n].name, name))
+            return short_names[n].letter;
+    return 0;
+}
+
+void cli_options_start(struct cli_options *options, const struct cli_command *command)
+{
+    *options = (struct cli_options){.command = command, .settings = cli_allocate(1, command->settings_size)};
+    command->declare(options, options->settings);
+}
+
+void cli_add_table(struct cli_options *options, const struct inmo_setting *row, size_t count, void *structure)
+{
+    options->table[options->table_count++] = (struct cli_table){row, count, structure};
+}
+
+static int same_name(const char *a, const char *b)
+{
+    while (*a && (*a == '_' ? '-' : *a) == (*b == '_' ? '-' : *b))
+        a++, b++;
+    return !*a && !*b;
+}
+
+const struct inmo_setting *cli_find(const struct cli_options *options, const char *name)
+{
+    for (size_t t = 0; t < options->table_count; t++)
+        for (size_t r = 0; r < options->table[t].count; r++)
+            if (same_name(options->table[t].row[r].name, name))
+                return &options->table[t].row[r];
+    return NULL;
+}
+
+const char *cli_given(const struct cli_options *options, const char *name)
+{
+    /* Assignments of the configuration file stand before those of the command line. */
+    for (size_t n = options->assignment_count; n-- > 0;)
+        if (same_name(options->assignment[n].row->name, name))
+            return options->assignment[n].text;
+    return NULL;
+}
+
+void cli_assign(struct cli_options *options, const struct inmo_setting *row, const char *text, const char *where,
+                int from_config)
+{
+    size_t count = options->assignment_count;
+    struct cli_assignment *grown = cli_allocate(count + 1, sizeof *grown);
+    if (count)
+        memcpy(grown, options->assignment, count * sizeof *grown);
+    grown[count] = (struct cli_assignment){row, cli_copy(text), cli_copy(where), from_config};
+    free(options->assignment);
+    options->assignment = grown;
+    options->assignment_count = count + 1;
+}
+
+enum inmo_status cli_unknown_option(const struct cli_options *options, const char *where, const char *name,
+                                    struct inmo_error *error)
+{
+    struct cli_strings names = {0};
+    const char *nearest;
+    enum inmo_status status;
+
+    for (size_t t = 0; t < options->table_count; t++)
+        for (size_t r = 0; r < options->table[t].count; r++)
+            cli_strings_add(&names, options->table[t].row[r].name);
+    nearest = cli_nearest(name, names.value, names.count);
+    if (nearest)
+        status = cli_fail(error, INMO_USAGE, "%s is not an option of inmo %s; did you mean --%s?", where,
+                          options->command->name, nearest);
+    else
+        status = cli_fail(error, INMO_USAGE, "%s is not an option of inmo %s", where, options->command->name);
+    cli_strings_free(&names, 0);
+    return status;
+}
+
+/* ---- parse: the command line -> assignments ------------------------------------------------------------------ */
+
+/* "yes", "no" or NULL. */
+static const char *yes_or_no(const char *text)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false", "off", "0"};
+    for (size_t n = 0; n < 4; n++) {
+        if (!strcmp(text, yes[n]))
+            return "yes";
+        if (!strcmp(text, no[n]))
+            return "no";
+    }
+    return NULL;
+}
+
+/* One option at arguments[*position]; moves *position past a value that stands apart. */
+static enum inmo_status parse_long(struct cli_options *options, int count, char **arguments, int *position,
+                                   struct inmo_error *error)
+{
+    const char *argument = arguments[*position];
+    const char *equals = strchr(argument, '=');
+    char *where = cli_format("%.*s", equals ? (int)(equals - argument) : (int)strlen(argument), argument);
+    const char *name = where + 2;
+    const struct inmo_setting *row = cli_find(options, name);
+    const char *value = equals ? equals + 1 : NULL;
+    enum inmo_status status = INMO_OK;
+
+    if (!row && !strncmp(name, "no-", 3)) {
+        row = cli_find(options, name + 3);
+        if (row && (row->type != 'b' || equals))
+            row = NULL;
+        value = "no";
+    } else if (row && row->type == 'b' && !equals) {
+        value = "yes";
+    } else if (row && !equals && *position + 1 < count) {
+        /* "--output --json" forgot the value; a value that does start with two dashes is written --output=--x. */
+        const char *next = arguments[*position + 1];
+        if (strncmp(next, "--", 2) || !next[2]) {
+            value = next;
+            ++*position;
+        }
+    }
+    if (!strcmp(where, "--help"))
+        options->help = 1;
+    else if (!row)
+        status = cli_unknown_option(options, where, name, error);
+    else if (!value)
+        status = cli_fail(error, INMO_USAGE, "%s needs a value: %s", where, row->value ? row->value : "VALUE");
+    else
+        cli_assign(options, row, value, where, 0);
+    free(where);
+    return status;
+}
+
+/* -o FILE, -oFILE and flags; letters are not bundled. */
+static enum inmo_status parse_short(struct cli_options *options, int count, char **arguments, int *position,
+                                    struct inmo_error *error)
+{
+    const char *argument = arguments[*position];
+    const struct inmo_setting *row = NULL;
+    char where[3] = {'-', argument[1], 0};
+    enum inmo_status status = INMO_OK;
+
+    for (size_t n = 0; n < sizeof short_names / sizeof *short_names; n++)
+        if (short_names[n].letter == argument[1])
+            row = cli_find(options, short_names[n].name);
+    if (argument[1] == 'h' && !argument[2])
+        options->help = 1;
+    else if (!row || (row->type == 'b' && argument[2]))
+        status = cli_fail(error, INMO_USAGE, "%s is not an option of inmo %s", argument, options->command->name);
+    else if (row->type == 'b')
+        cli_assign(options, row, "yes", where, 0);
+    else if (argument[2])
+        cli_assign(options, row, argument + 2, where, 0);
+    else if (*position + 1 < count)
+        cli_assign(options, row, arguments[++*position], where, 0);
+    else
+        status = cli_fail(error, INMO_USAGE, "%s needs a value: %s", where, row->value ? row->value : "VALUE");
+    return status;
+}
+
+static enum inmo_status check_arguments(const struct cli_options *options, struct inmo_error *error)
+{
+    const struct cli_command *command = options->command;
+    enum inmo_status status = INMO_OK;
+
+    if (options->argument.count < command->least_arguments)
+        status = cli_fail(error, INMO_USAGE, "inmo %s needs %s", command->name, command->arguments);
+    else if (options->argument.count > command->most_arguments)
+        status = cli_fail(error, INMO_USAGE, "unexpected argument \"%s\": inmo %s takes %s",
+                          options->argument.value[command->most_arguments], command->name,
+                          *command->arguments ? command->arguments : "only options");
+    else if (command->required && !cli_given(options, command->required))
+        status = cli_fail(error, INMO_USAGE, "inmo %s needs -%c %s", command->name,
+                          cli_short_name(command->required), cli_find(options, command->required)->value);
+    return status;
+}
+
+enum inmo_status cli_parse(struct cli_options *options, int count, char **arguments, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    const char *config = NULL;
+    int only_arguments = 0;
+
+    for (int n = 0; n < count && !status; n++) {
+        const char *argument = arguments[n];
+        if (only_arguments || argument[0] != '-' || !argument[1])
+            cli_strings_add(&options->argument, argument);
+        else if (!strcmp(argument, "--"))
+            only_arguments = 1;
+        else if (argument[1] == '-')
+            status = parse_long(options, count, arguments, &n, error);
+        else
+            status = parse_short(options, count, arguments, &n, error);
+    }
+    if (!status && !options->help) {
+        config = cli_given(options, "config");
+        if (config)
+            status = cli_read_config(options, config, error);
+        if (!status)
+            status = check_arguments(options, error);
+    }
+    return status;
+}
+
+/* ---- apply: assignments -> structures ------------------------------------------------------------------------ */
+
+void cli_expected_text(const struct inmo_setting *row, char *text, size_t size)
+{
+    const char *what = row->type == 'r' ? "a number" : "a whole number";
+    /* A bound beyond what a double counts exactly is there for the type's sake and tells nobody anything. */
+    int has_least = row->least > -9e15, has_most = row->most < 9e15;
+
+    if (row->choices) {
+        size_t used = (size_t)snprintf(text, size, "one of ");
+        for (const char *c = row->choices; *c && used + 3 < size; c++) {
+            if (*c == '|')
+                text[used++] = ',', text[used++] = ' ';
+            else
+                text[used++] = *c;
+        }
+        text[used] = 0;
+    } else if (row->type == 'b') {
+        snprintf(text, size, "yes or no");
+    } else if (row->type == 's' || row->type == 'l') {
+        snprintf(text, size, "%s", row->value ? row->value : "a text");
+    } else if (row->type == 'i' && row->most >= INT_MAX) {
+        snprintf(text, size, "%s of at least %.15g", what, row->least);
+    } else if (has_least && has_most) {
+        snprintf(text, size, "%s from %.15g to %.15g", what, row->least, row->most);
+    } else if (has_least) {
+        snprintf(text, size, "%s of at least %.15g", what, row->least);
+    } else if (has_most) {
+        snprintf(text, size, "%s of at most %.15g", what, row->most);
+    } else {
+        snprintf(text, size, "%s", what);
+    }
+}
+
+void cli_value_text(const struct inmo_setting *row, const void *structure, char *text, size_t size)
+{
+    const char *field = (const char *)structure + row->offset;
+
+    text[0] = 0;
+    switch (row->type) {
+    case 'i': snprintf(text, size, "%d", *(const int *)field); break;
+    case 'u': snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)field); break;
+    case 'r': snprintf(text, size, "%.15g", *(const double *)field); break;
+    case 'b': snprintf(text, size, "%s", *(const int *)field ? "yes" : "no"); break;
+    case 's':
+        if (*(const char *const *)field)
+            snprintf(text, size, "%s", *(const char *const *)field);
+        break;
+    default: break;
+    }
+}
+
+static int is_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *c = choices; length && c; c = strchr(c, '|'), c = c ? c + 1 : NULL)
+        if (!strncmp(c, text, length) && (c[length] == '|' || !c[length]))
+            return 1;
+    return 0;
+}
+
+/* A whole number: digits, or a real that is whole ("1e6"). Returns 0 when text is neither. */
+static int whole_number(const char *text, int negative_allowed, uint64_t *magnitude, int *negative)
+{
+    char *end = NULL;
+    const char *digits = text + (*text == '-' || *text == '+');
+    double real;
+
+    *negative = *text == '-';
+    if (!isdigit((unsigned char)*digits) || (*negative && !negative_allowed))
+        return 0;
+    errno = 0;
+    *magnitude = strtoull(digits, &end, 10);
+    if (!*end && !errno)
+        return 1;
+    real = strtod(digits, &end);
+    if (*end || !(real <= 9007199254740992.0) || real != floor(real))
+        return 0;
+    *magnitude = (uint64_t)real;
+    return 1;
+}
+
+/* Writes one field. Returns 0 when the text is not what the row expects. */
+static int set_field(const struct inmo_setting *row, char *field, const char *text)
+{
+    uint64_t magnitude = 0;
+    int negative = 0, good = 1;
+    double real = 0;
+    char *end = NULL;
+
+    switch (row->type) {
+    case 'i':
+        good = whole_number(text, 1, &magnitude, &negative) && magnitude <= INT_MAX;
+        real = negative ? -(double)magnitude : (double)magnitude;
+        good = good && real >= row->least && real <= row->most;
+        if (good)
+            *(int *)field = (int)real;
+        break;
+    case 'u':
+        good = whole_number(text, 0, &magnitude, &negative) && (double)magnitude >= row->least &&
+               (row->most < row->least || (double)magnitude <= row->most);
+        if (good)
+            *(uint64_t *)field = magnitude;
+        break;
+    case 'r':
+        real = strtod(text, &end);
+        good = end != text && !*end && !isspace((unsigned char)*text) && isfinite(real) && real >= row->least &&
+               real <= row->most;
+        if (good)
+            *(double *)field = real;
+        break;
+    case 'b':
+        good = yes_or_no(text) != NULL;
+        if (good)
+            *(int *)field = !strcmp(yes_or_no(text), "yes");
+        break;
+    case 's':
+        good = !row->choices || is_choice(row->choices, text);
+        if (good)
+            *(const char **)field = text;
+        break;
+    case 'l': cli_strings_add((struct cli_strings *)field, text); break;
+    default: good = 0; break;
+    }
+    return good;
+}
+
+enum inmo_status cli_apply(struct cli_options *options, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+
+    for (size_t n = 0; n < options->assignment_count && !status; n++) {
+        const struct cli_assignment *a = &options->assignment[n];
+        int overruled = 0;
+        for (size_t m = n + 1; a->from_config && m < options->assignment_count; m++)
+            overruled |= !options->assignment[m].from_config &&
+                         same_name(options->assignment[m].row->name, a->row->name);
+        for (size_t t = 0; t < options->table_count && !overruled && !status; t++) {
+            const struct cli_table *table = &options->table[t];
+            for (size_t r = 0; r < table->count && !status; r++) {
+                char expected[512];
+                if (!same_name(table->row[r].name, a->row->name) ||
+                    set_field(&table->row[r], (char *)table->structure + table->row[r].offset, a->text))
+                    continue;
+                cli_expected_text(&table->row[r], expected, sizeof expected);
+                status = cli_fail(error, INMO_USAGE, "%s: found \"%s\", expected %s", a->where, a->text, expected);
+            }
+        }
+    }
+    return status;
+}
+
+void cli_options_free(struct cli_options *options)
+{
+    for (size_t t = 0; t < options->table_count; t++)
+        for (size_t r = 0; r < options->table[t].count; r++)
+            if (options->table[t].row[r].type == 'l')
+                cli_strings_free((struct cli_strings *)((char *)options->table[t].structure +
+                                                        options->table[t].row[r].offset), 0);
+    for (size_t n = 0; n < options->assignment_count; n++) {
+        free(options->assignment[n].text);
+        free(options->assignment[n].where);
+    }
+    free(options->assignment);
+    options->assignment = NULL;
+    options->assignment_count = 0;
+    cli_strings_free(&options->argument, 0);
+    free(options->settings);
+    options->settings = NULL;
+}

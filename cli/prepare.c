@@ -1,0 +1,106 @@
+/* prepare.c - inmo prepare: logs -> a filtered, split data set in a directory. */
+#include "common.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct prepare_settings {
+    struct cli_common common;
+    struct cli_data_options data;
+    const char *output;
+};
+
+static const struct inmo_setting rows[] = {
+    {"output", 's', offsetof(struct prepare_settings, output), 0, 0, NULL, "Output", "DIR",
+     "Directory for the prepared data set."},
+};
+
+static void declare(struct cli_options *options, void *structure)
+{
+    struct prepare_settings *settings = structure;
+    cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
+    cli_add_data(options, &settings->data, NULL);
+    cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
+}
+
+static void print_json(const struct prepare_settings *settings, const struct inmo_dataset_info *info,
+                       double density)
+{
+    cli_json_put(stdout,
+                 json_pack("{so si si si si so s{sI sI sI sI} ss so}", "output", cli_json_text(settings->output),
+                           "users", (int)info->users, "items", (int)info->items, "new_users", (int)info->new_users,
+                           "new_items", (int)info->new_items, "density", cli_json_number(density), "interactions",
+                           "train", (json_int_t)info->train, "valid", (json_int_t)info->valid, "test",
+                           "scenario", info->scenario, "description",
+                           cli_json_parsed(info->description)),
+                 1);
+}
+
+static void print_text(const struct prepare_settings *settings, const struct inmo_dataset_info *info,
+                       double density)
+{
+    char a[32], b[32];
+    printf("%s: %s users, %s items, scenario %s\n", settings->output, cli_thousands(info->users, a),
+           cli_thousands(info->items, b), info->scenario);
+    if (info->new_users || info->new_items)
+        printf("  new users   %12s\n  new items   %12s\n", cli_thousands(info->new_users, a),
+               cli_thousands(info->new_items, b));
+    printf("  training    %12s\n", cli_thousands(info->train, a));
+    printf("  validation  %12s\n", cli_thousands(info->valid, a));
+    printf("  test        %12s\n", cli_thousands(info->test, a));
+    if (info->later)
+        printf("  later       %12s  (observed only after training)\n", cli_thousands(info->later, a));
+    printf("  density     %12.4g %%\n", 100 * density);
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct prepare_settings *settings = structure;
+    struct inmo_log *log = NULL;
+    struct inmo_dataset *dataset = NULL;
+    struct inmo_dataset_info info;
+    enum inmo_status status = cli_check_output(settings->output, settings->common.force, error);
+
+    if (!status)
+        status = inmo_log_read(options->argument.value, options->argument.count, &settings->data.read, cli_hooks(),
+                               &log, error);
+    if (!status)
+        status = inmo_dataset_prepare(log, &settings->data.prepare, &dataset, error);
+    if (!status)
+        status = inmo_dataset_save(dataset, settings->output, settings->common.force, error);
+    cli_hooks_end();
+    if (!status) {
+        double pairs, all;
+        inmo_dataset_info(dataset, &info);
+        pairs = (double)info.users * (double)info.items;
+        all = (double)info.train + (double)info.valid + (double)info.test + (double)info.later;
+        if (settings->common.json)
+            print_json(settings, &info, all / pairs);
+        else
+            print_text(settings, &info, all / pairs);
+    }
+    inmo_dataset_free(dataset);
+    inmo_log_free(log);
+    return status;
+}
+
+const struct cli_command cli_prepare = {
+    .name = "prepare",
+    .arguments = "LOG...",
+    .summary = "read logs, filter and split them into a data set",
+    .description =
+        "Reads one or more logs (their format is recognised by looking; .gz and .zst are unpacked; - is standard "
+        "input), merges repeated interactions, filters, splits into training, validation and test, and writes a "
+        "directory the other commands open at once.\n\n"
+        "Without options: ratings above 3 are kept where there are ratings, and 70/10/20 percent of the "
+        "interactions go to training, validation and test at random.",
+    .examples = "  inmo prepare ratings.csv -o data --k-core 10\n"
+                "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
+                "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n",
+    .least_arguments = 1,
+    .most_arguments = SIZE_MAX,
+    .required = "output",
+    .settings_size = sizeof(struct prepare_settings),
+    .declare = declare,
+    .run = run,
+};

@@ -1,0 +1,197 @@
+/* progress.c - the hooks of long calls: a bar on a terminal, plain lines elsewhere, notes, and Ctrl-C.
+ *
+ *     training  [########............]  12/1000 epochs  1.21/s  loss 0.3456  ndcg@20 0.1234 (best 0.1250)  4:12 left
+ */
+#include "common.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECONDS_BETWEEN_LINES 5.0
+
+static volatile sig_atomic_t stop_asked;
+
+static struct {
+    int quiet, terminal, bar_shown;
+    char stage[64];
+    double first_done, first_seconds; /* of the stage: a resumed training does not start at 0 */
+    double last_line;                 /* when the last plain line was written */
+} state;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void on_signal(int number)
+{
+    static const char sentence[] = "\ninmo: stopping; Ctrl-C again stops at once\n";
+    (void)number;
+    stop_asked = 1;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (state.terminal && write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
+        return;
+}
+
+int cli_interrupted(void)
+{
+    return stop_asked;
+}
+
+void cli_duration(double seconds, char *text, size_t size)
+{
+    long whole = seconds < 0 || !(seconds < 1e9) ? 0 : (long)(seconds + 0.5);
+    if (whole >= 3600)
+        snprintf(text, size, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        snprintf(text, size, "%ld:%02ld", whole / 60, whole % 60);
+}
+
+/* Adds to a text of limited size; what does not fit is cut. */
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+/* What both forms say: amount, rate, loss, score, time left. */
+static void describe(const struct inmo_progress *progress, char *text, size_t size)
+{
+    int bytes = progress->unit && !strcmp(progress->unit, "bytes");
+    const char *unit = bytes ? "MB" : progress->unit ? progress->unit : "";
+    double scale = bytes ? 1e-6 : 1, seconds = progress->seconds - state.first_seconds;
+    double rate = seconds > 0 ? (progress->done - state.first_done) / seconds : 0;
+
+    text[0] = 0;
+    if (progress->total > 0)
+        add(text, size, bytes ? "%.1f/%.1f %s" : "%.0f/%.0f %s", scale * progress->done, scale * progress->total, unit);
+    else
+        add(text, size, bytes ? "%.1f %s" : "%.0f %s", scale * progress->done, unit);
+    if (rate > 0)
+        add(text, size, "  %.3g/s", scale * rate);
+    if (isfinite(progress->loss))
+        add(text, size, "  loss %.4f", progress->loss);
+    if (isfinite(progress->score))
+        add(text, size, "  ndcg@20 %.4f", progress->score);
+    if (isfinite(progress->best_score))
+        add(text, size, " (best %.4f)", progress->best_score);
+    if (rate > 0 && progress->total > 0 && progress->done <= progress->total) {
+        char left[32];
+        cli_duration((progress->total - progress->done) / rate, left, sizeof left);
+        /* Training may stop earlier, when the validation score no longer rises. */
+        add(text, size, isfinite(progress->best_score) ? "  at most %s left" : "  %s left", left);
+    }
+}
+
+static void draw_bar(const struct inmo_progress *progress, const char *details)
+{
+    enum { BAR = 20 };
+    struct winsize window;
+    int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) || !window.ws_col ? 80 : window.ws_col;
+    char line[512] = "";
+
+    add(line, sizeof line, "%s", progress->stage);
+    if (progress->total > 0 && width >= 80) {
+        double share = progress->done / progress->total;
+        int filled = share < 0 ? 0 : share > 1 ? BAR : (int)(share * BAR);
+        add(line, sizeof line, "  [%.*s%.*s]", filled, "####################", BAR - filled, "....................");
+    }
+    add(line, sizeof line, "  %s", details);
+    fprintf(stderr, "\r%.*s\033[K", width - 1, line);
+    fflush(stderr);
+    state.bar_shown = 1;
+}
+
+static void on_progress(void *context, const struct inmo_progress *progress)
+{
+    const char *stage = progress->stage ? progress->stage : "working";
+    char details[256];
+    double time = now();
+
+    (void)context;
+    if (strncmp(stage, state.stage, sizeof state.stage - 1)) {
+        snprintf(state.stage, sizeof state.stage, "%s", stage);
+        state.first_done = progress->done;
+        state.first_seconds = progress->seconds;
+    }
+    if (!state.quiet && (state.terminal || time - state.last_line >= SECONDS_BETWEEN_LINES)) {
+        describe(progress, details, sizeof details);
+        if (state.terminal)
+            draw_bar(progress, details);
+        else
+            fprintf(stderr, "inmo: %s  %s\n", stage, details);
+        state.last_line = time;
+    }
+}
+
+static void on_log(void *context, enum inmo_level level, const char *sentence)
+{
+    (void)context;
+    cli_note(level, "%s", sentence);
+}
+
+static int on_interrupted(void *context)
+{
+    (void)context;
+    return stop_asked;
+}
+
+void cli_note(enum inmo_level level, const char *format, ...)
+{
+    va_list arguments;
+    if (level == INMO_NOTE && state.quiet)
+        return;
+    cli_hooks_end();
+    fputs(level == INMO_NOTE ? "inmo: " : "inmo: warning: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+void cli_print_error(struct inmo_error *error)
+{
+    cli_hooks_end();
+    if (error->message[0])
+        fprintf(stderr, "inmo: %s\n", error->message);
+    error->message[0] = 0;
+}
+
+const struct inmo_hooks *cli_hooks(void)
+{
+    static const struct inmo_hooks hooks = {NULL, on_log, on_progress, on_interrupted};
+    return &hooks;
+}
+
+void cli_hooks_start(int quiet)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    const char *kind = getenv("TERM");
+
+    state.quiet = quiet;
+    state.terminal = isatty(STDERR_FILENO) && (!kind || strcmp(kind, "dumb"));
+    state.last_line = now();
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+void cli_hooks_end(void)
+{
+    if (state.bar_shown)
+        fputs("\r\033[K", stderr);
+    state.bar_shown = 0;
+}

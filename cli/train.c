@@ -1,0 +1,228 @@
+/* train.c - inmo train: a data set -> a model file.
+ *
+ * What can be wrong is found before the long work: the output, its folder, an old checkpoint. The checkpoint stands
+ * beside the model until the model is saved, so that no moment exists in which both could be lost. */
+#include "common.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct train_settings {
+    struct cli_common common;
+    struct cli_data_options data;
+    struct inmo_train_options train;
+    const char *output;
+    const char *recipe;
+    int no_checkpoint;
+};
+
+#define AT(member) offsetof(struct train_settings, member)
+static const struct inmo_setting rows[] = {
+    {"output", 's', AT(output), 0, 0, NULL, "Output", "MODEL", "File for the trained model."},
+    {"recipe", 's', AT(recipe), 0, 0, "default|paper", "Model", "NAME",
+     "The settings to start from for the chosen model; single options change them."},
+};
+static const struct inmo_setting checkpoint_rows[] = {
+    {"checkpoint", 's', AT(train.checkpoint), 0, 0, NULL, "Checkpoints", "FILE",
+     "Where the state is kept while training, and removed after (default: MODEL.checkpoint)."},
+    {"checkpoint-seconds", 'r', AT(train.checkpoint_seconds), 0, 1e9, NULL, "Checkpoints", "SECONDS",
+     "Time between checkpoints."},
+    {"no-checkpoint", 'b', AT(no_checkpoint), 0, 0, NULL, "Checkpoints", NULL, "Keep no checkpoint."},
+    {"resume", 'b', AT(train.resume), 0, 0, NULL, "Checkpoints", NULL,
+     "Go on from the checkpoint, to the same bytes as an uninterrupted run."},
+};
+
+static void declare(struct cli_options *options, void *structure)
+{
+    struct train_settings *settings = structure;
+    const struct inmo_setting *row;
+    size_t count;
+
+    settings->recipe = "default";
+    inmo_train_options_init(&settings->train, "inmo-lightgcn", settings->recipe, NULL);
+    cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
+    row = inmo_train_settings(&count);
+    cli_add_table(options, row, count, &settings->train);
+    cli_add_table(options, checkpoint_rows, sizeof checkpoint_rows / sizeof *checkpoint_rows, settings);
+    /* A whole log trains best with nothing kept for a test; the validation part is needed to stop in time. */
+    cli_add_data(options, &settings->data, "90/10/0");
+    cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
+}
+
+/* The recipe depends on the model; both must be known before the other options are applied over them. */
+static enum inmo_status begin(struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct train_settings *settings = structure;
+    const char *model = cli_given(options, "model"), *recipe = cli_given(options, "recipe");
+    enum inmo_status status = inmo_train_options_init(&settings->train, model ? model : settings->train.model,
+                                                      recipe ? recipe : settings->recipe, error);
+    return status;
+}
+
+/* ---- Before and after training ------------------------------------------------------------------------------- */
+
+static void print_quoted(FILE *stream, const char *word)
+{
+    const char *c = word;
+    while (*c && (isalnum((unsigned char)*c) || strchr("_./:=,+@%-", *c)))
+        c++;
+    if (*word && !*c) {
+        fputs(word, stream);
+        return;
+    }
+    fputc('\'', stream);
+    for (c = word; *c; c++)
+        fputs(*c == '\'' ? "'\\''" : (char[]){*c, 0}, stream);
+    fputc('\'', stream);
+}
+
+/* The command that goes on where this one stopped: the same words and --resume. */
+static void print_resume_command(const struct cli_options *options)
+{
+    fprintf(stderr, "inmo: to go on:");
+    for (int n = 0; n < options->argc; n++) {
+        if (!strcmp(options->argv[n], "--resume"))
+            continue;
+        fputc(' ', stderr);
+        print_quoted(stderr, options->argv[n]);
+    }
+    fputs(" --resume\n", stderr);
+}
+
+static enum inmo_status check_outputs(struct train_settings *settings, struct inmo_error *error)
+{
+    const char *checkpoint = settings->train.checkpoint;
+    enum inmo_status status = cli_check_output(settings->output, settings->common.force, error);
+
+    if (!status && checkpoint)
+        status = cli_check_output(checkpoint, 1, error);
+    if (!status && checkpoint && !settings->train.resume && !access(checkpoint, F_OK)) {
+        if (settings->common.force)
+            /* A crash before the first new checkpoint must not leave the old one to be resumed. */
+            unlink(checkpoint);
+        else
+            status = cli_fail(error, INMO_EXISTS,
+                              "a checkpoint of an unfinished run exists: %s; --resume goes on from it, --force "
+                              "starts again without it",
+                              checkpoint);
+    }
+    if (!status && settings->train.resume) {
+        if (!checkpoint)
+            status = cli_fail(error, INMO_USAGE, "--resume: found --no-checkpoint beside it, expected a checkpoint");
+        else if (access(checkpoint, F_OK))
+            cli_note(INMO_NOTE, "no checkpoint %s; training starts from the beginning", checkpoint);
+    }
+    return status;
+}
+
+static double peak_rss_mb(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024;
+}
+
+static void print_json(const struct train_settings *settings, const struct inmo_model_info *info,
+                       const struct inmo_train_report *report)
+{
+    cli_json_put(stdout,
+                 json_pack("{ss so si si sI so so so so so sI so ss si}", "model", info->name, "settings",
+                           cli_json_parsed(info->configuration), "epochs", report->epochs, "best_epoch",
+                           report->best_epoch, "steps", (json_int_t)report->steps, "seconds",
+                           cli_json_number(report->seconds), "seconds_per_epoch",
+                           cli_json_number(report->seconds_per_epoch), "best_valid",
+                           cli_json_number(report->best_score), "final_loss", cli_json_number(report->final_loss),
+                           "peak_rss_mb", cli_json_number(peak_rss_mb()), "parameters",
+                           (json_int_t)info->parameters, "output", cli_json_text(settings->output), "stopped",
+                           report->stopped ? report->stopped : "", "threads", settings->common.threads),
+                 1);
+}
+
+static void print_text(const struct train_settings *settings, const struct inmo_model_info *info,
+                       const struct inmo_train_report *report)
+{
+    char number[32];
+    printf("%s: %s, %s parameters\n", settings->output, info->name, cli_thousands(info->parameters, number));
+    printf("  epochs      %d", report->epochs);
+    if (report->best_epoch >= 0)
+        printf(" (the model has the parameters of epoch %d)", report->best_epoch);
+    printf(", stopped by %s\n", report->stopped ? report->stopped : "?");
+    if (isfinite(report->best_score))
+        printf("  validation  ndcg@20 %.4f\n", report->best_score);
+    if (isfinite(report->final_loss))
+        printf("  loss        %.4f\n", report->final_loss);
+    printf("  time        %.1f s, %.3g s an epoch, %d threads\n", report->seconds, report->seconds_per_epoch,
+           settings->common.threads);
+    printf("  memory      %.0f MB at most\n", peak_rss_mb());
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct train_settings *settings = structure;
+    struct inmo_dataset *dataset = NULL;
+    struct inmo_model *model = NULL;
+    struct inmo_train_report report = {0};
+    struct inmo_model_info info;
+    char *checkpoint = NULL;
+    enum inmo_status status;
+
+    if (settings->no_checkpoint) {
+        settings->train.checkpoint = NULL;
+    } else if (!settings->train.checkpoint) {
+        checkpoint = cli_format("%s.checkpoint", settings->output);
+        settings->train.checkpoint = checkpoint;
+    }
+    status = check_outputs(settings, error);
+    if (!status)
+        status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
+    if (!status)
+        status = inmo_train(dataset, &settings->train, cli_hooks(), &model, &report, error);
+    cli_hooks_end();
+    if (!status)
+        status = inmo_model_save(model, settings->output, settings->common.force, error);
+    if (!status && settings->train.checkpoint)
+        unlink(settings->train.checkpoint);
+    if (!status) {
+        inmo_model_info(model, &info);
+        if (settings->common.json)
+            print_json(settings, &info, &report);
+        else
+            print_text(settings, &info, &report);
+    } else if (dataset && settings->train.checkpoint && !access(settings->train.checkpoint, F_OK)) {
+        cli_print_error(error);
+        fprintf(stderr, "inmo: the checkpoint is %s\n", settings->train.checkpoint);
+        print_resume_command(options);
+    }
+    inmo_model_free(model);
+    inmo_dataset_free(dataset);
+    free(checkpoint);
+    return status;
+}
+
+const struct cli_command cli_train = {
+    .name = "train",
+    .arguments = "DATA",
+    .summary = "train a model on a data set or a raw log",
+    .description =
+        "Trains on DATA, a prepared directory or a raw log (then the options about logs apply, and 90/10/0 percent "
+        "go to training, validation and test), keeps the epoch with the best validation NDCG@20 and writes the "
+        "model.\n\n"
+        "Ctrl-C writes a checkpoint and prints the command that goes on. The defaults shown are those of "
+        "inmo-lightgcn; another --model or --recipe brings its own.",
+    .examples = "  inmo train data -o model.inmo\n"
+                "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
+                "  inmo train log.csv -o model.inmo --epochs 50 --max-seconds 600\n"
+                "  inmo train data -o model.inmo --resume\n",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .required = "output",
+    .settings_size = sizeof(struct train_settings),
+    .declare = declare,
+    .begin = begin,
+    .run = run,
+};

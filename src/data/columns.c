@@ -1,0 +1,116 @@
+/* columns.c - see columns.h. Used once a file, so plain searching will do. */
+#include "data/columns.h"
+
+#include "data/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const role_name[INMO_ROLES] = {"-", "user", "item", "rating", "time", "split"};
+
+/* Names as people's files have them, in small letters and without '_', '-' and spaces. */
+static const struct {
+    enum inmo_role role;
+    const char *names;
+} well_known[] = {
+    {INMO_ROLE_USER, " user userid uid username reviewerid reviewer customerid customer visitorid visitor memberid "
+                     "member accountid personid profileid sessionid session listenerid readerid authorid "},
+    {INMO_ROLE_ITEM, " item itemid iid movieid movie filmid film businessid business asin parentasin productid "
+                     "product bookid book isbn songid song trackid track artistid artist albumid articleid article "
+                     "newsid venueid venue locationid location poiid placeid gmapid gameid game appid videoid "
+                     "recipeid animeid beerid beerbeerid courseid jobid adid sku "},
+    {INMO_ROLE_RATING, " rating ratings stars score overall "},
+    {INMO_ROLE_TIME, " time timestamp date datetime unixreviewtime unixtime ts createdat reviewtime "},
+    {INMO_ROLE_SPLIT, " split part "},
+};
+
+const char *inmo_role_name(enum inmo_role role)
+{
+    return role_name[role];
+}
+
+enum inmo_role inmo_role_of_name(const char *name, size_t length)
+{
+    char plain[40] = " ";
+    size_t at = 1;
+    for (size_t n = 0; n < length && name[n] != ':'; n++) {
+        char c = name[n];
+        if (c == '_' || c == '-' || c == ' ')
+            continue;
+        if (at + 2 >= sizeof plain)
+            return INMO_ROLE_NONE;
+        plain[at++] = c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+    }
+    if (at == 1)
+        return INMO_ROLE_NONE;
+    plain[at] = ' ';
+    plain[at + 1] = 0;
+    for (size_t n = 0; n < sizeof well_known / sizeof well_known[0]; n++)
+        if (strstr(well_known[n].names, plain))
+            return well_known[n].role;
+    return INMO_ROLE_NONE;
+}
+
+static void append(struct inmo_columns *columns, enum inmo_role role)
+{
+    columns->role[columns->count++] = (uint8_t)role;
+    columns->has[role] = 1;
+}
+
+void inmo_columns_usual(int count, struct inmo_columns *columns)
+{
+    memset(columns, 0, sizeof *columns);
+    for (int n = 0; n < count; n++)
+        append(columns, (enum inmo_role)(INMO_ROLE_USER + n));
+}
+
+void inmo_columns_from_names(const struct inmo_field *name, int count, struct inmo_columns *columns)
+{
+    memset(columns, 0, sizeof *columns);
+    for (int n = 0; n < count; n++) {
+        enum inmo_role role = inmo_role_of_name(name[n].text, name[n].length);
+        append(columns, columns->has[role] ? INMO_ROLE_NONE : role);
+    }
+}
+
+enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *result, struct inmo_error *error)
+{
+    struct inmo_columns columns = {0};
+    char shown[INMO_SHOWN];
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        int role = 0;
+        while (role < INMO_ROLES && (strlen(role_name[role]) != length || memcmp(role_name[role], at, length) != 0))
+            role++;
+        if (role == INMO_ROLES)
+            return inmo_fail(error, INMO_USAGE,
+                             "--columns %s: found %s, expected user, item, rating, time, split or -", text,
+                             inmo_show(shown, at, length));
+        if (role != INMO_ROLE_NONE && columns.has[role])
+            return inmo_fail(error, INMO_USAGE, "--columns %s: found %s twice, expected it once", text,
+                             role_name[role]);
+        if (columns.count == INMO_COLUMNS_MOST)
+            return inmo_fail(error, INMO_USAGE, "--columns: found more than %d columns, expected fewer",
+                             INMO_COLUMNS_MOST);
+        append(&columns, (enum inmo_role)role);
+        at += length;
+        if (*at == 0)
+            break;
+    }
+    if (!columns.has[INMO_ROLE_USER] || !columns.has[INMO_ROLE_ITEM])
+        return inmo_fail(error, INMO_USAGE, "--columns %s: found no %s, expected both user and item", text,
+                         columns.has[INMO_ROLE_USER] ? "item" : "user");
+    *result = columns;
+    return INMO_OK;
+}
+
+const char *inmo_columns_show(const struct inmo_columns *columns, char *text, size_t room)
+{
+    size_t at = 0;
+    text[0] = 0;
+    for (int n = 0; n < columns->count && at < room; n++)
+        at += (size_t)snprintf(text + at, room - at, "%s%s", n ? "," : "", role_name[columns->role[n]]);
+    if (at >= room)
+        memcpy(text + room - 4, "...", 4);
+    return text;
+}

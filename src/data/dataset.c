@@ -1,0 +1,377 @@
+/* dataset.c - a data set in a directory:
+ *
+ *     data.safetensors   everything (base/tensorfile.h, kind "dataset"), memory-mapped when opened:
+ *                          users.offset I64 (U + 1), users.text U8, users.new U8 (U); items.* alike
+ *                          train.offset I64 (U + 1), train.item I32; valid.*, test.*, later.* alike
+ *                          metadata: scenario, description
+ *     meta.json          the same counts and description for people; never read back
+ *
+ * Saving puts data.safetensors in place by one rename, so the directory holds the old data set or the new one, never a
+ * mixture. Opening checks every offset, column and id once, and after that nothing has to be checked again: linear in
+ * the size, at about the speed of reading it. */
+#include "data/dataset.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/tensorfile.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { VERSION = 1, TENSORS = 14 };
+static const char KIND[] = "dataset", DATA[] = "data.safetensors", META[] = "meta.json";
+
+static const char *const SCENARIO[] = {"transductive", "new-interactions", "new-users-items"};
+enum { SCENARIOS = sizeof SCENARIO / sizeof SCENARIO[0] };
+
+const char *inmo_scenario_name(enum inmo_scenario scenario)
+{
+    return SCENARIO[scenario];
+}
+
+static void free_csr(struct inmo_csr *csr)
+{
+    inmo_free((void *)csr->column);
+    inmo_free((void *)csr->offset);
+}
+
+static void free_ids(struct inmo_idmap *ids)
+{
+    inmo_free((void *)ids->text);
+    inmo_free((void *)ids->offset);
+}
+
+void inmo_dataset_free(struct inmo_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    inmo_idmap_drop_index(&dataset->items);
+    inmo_idmap_drop_index(&dataset->users);
+    inmo_free(dataset->description);
+    if (dataset->file) {
+        inmo_tensorfile_close(dataset->file);
+    } else {
+        free_csr(&dataset->later);
+        free_csr(&dataset->test);
+        free_csr(&dataset->valid);
+        free_csr(&dataset->train);
+        inmo_free((void *)dataset->new_item);
+        inmo_free((void *)dataset->new_user);
+        free_ids(&dataset->items);
+        free_ids(&dataset->users);
+    }
+    inmo_free(dataset);
+}
+
+static int32_t count_ones(const uint8_t *flag, int32_t count)
+{
+    int32_t ones = 0;
+    for (int32_t n = 0; n < count; n++)
+        ones += flag[n];
+    return ones;
+}
+
+void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_dataset_info *info)
+{
+    *info = (struct inmo_dataset_info){
+        .users = dataset->users.count,
+        .items = dataset->items.count,
+        .new_users = count_ones(dataset->new_user, dataset->users.count),
+        .new_items = count_ones(dataset->new_item, dataset->items.count),
+        .train = inmo_csr_count(&dataset->train),
+        .valid = inmo_csr_count(&dataset->valid),
+        .test = inmo_csr_count(&dataset->test),
+        .later = inmo_csr_count(&dataset->later),
+        .scenario = inmo_scenario_name(dataset->scenario),
+        .description = dataset->description,
+    };
+}
+
+static char *join(const char *directory, const char *name)
+{
+    struct inmo_text path = {0};
+    inmo_text_add(&path, directory, strlen(directory));
+    inmo_text_add(&path, "/", 1);
+    inmo_text_add(&path, name, strlen(name));
+    return inmo_text_take(&path);
+}
+
+/* ---- Saving ---- */
+
+static int is_empty(const char *directory)
+{
+    DIR *stream = opendir(directory);
+    struct dirent *entry;
+    int empty = stream != NULL;
+    while (empty && (entry = readdir(stream)))
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (stream)
+        closedir(stream);
+    return empty;
+}
+
+/* Whether the file says it is a data set, of whatever version and even if it is damaged further on: that one may be
+ * replaced. The kind stands near the beginning (base/tensorfile.c). */
+static int is_prepared(const char *data_path)
+{
+    static const char SAYS[] = "\"inmo.kind\":\"dataset\"";
+    char beginning[256] = "";
+    FILE *stream = fopen(data_path, "rb");
+    size_t size = stream ? fread(beginning, 1, sizeof beginning - 1, stream) : 0;
+    if (stream)
+        fclose(stream);
+    for (size_t n = 0; n + sizeof SAYS - 1 <= size; n++)
+        if (memcmp(beginning + n, SAYS, sizeof SAYS - 1) == 0)
+            return 1;
+    return 0;
+}
+
+/* Makes the directory, or makes sure that it may be written into. */
+static enum inmo_status claim(const char *directory, const char *data_path, int force, int *created,
+                              struct inmo_error *error)
+{
+    struct stat present;
+    if (mkdir(directory, 0777) == 0) {
+        *created = 1;
+        return INMO_OK;
+    }
+    if (errno != EEXIST)
+        return inmo_fail_errno(error, "make the directory", directory);
+    if (stat(directory, &present) != 0 || !S_ISDIR(present.st_mode))
+        return inmo_fail(error, INMO_EXISTS, "%s exists already and is not a directory", directory);
+    if (is_empty(directory))
+        return INMO_OK;
+    if (!is_prepared(data_path))
+        return inmo_fail(error, INMO_EXISTS, "%s exists already and is not a prepared data set; it is not replaced, "
+                         "not even with --force", directory);
+    if (!force)
+        return inmo_fail(error, INMO_EXISTS, "%s exists already; --force replaces it", directory);
+    return INMO_OK;
+}
+
+static char *meta_json(const struct inmo_dataset *dataset)
+{
+    struct inmo_dataset_info info;
+    struct inmo_text json = {0};
+    inmo_dataset_info(dataset, &info);
+    inmo_text_format(&json, "{\n  \"format\": \"inmo dataset\",\n  \"version\": %d,\n  \"scenario\": \"%s\",\n",
+                     VERSION, info.scenario);
+    inmo_text_format(&json, "  \"users\": %" PRId32 ",\n  \"items\": %" PRId32 ",\n  \"new_users\": %" PRId32
+                     ",\n  \"new_items\": %" PRId32 ",\n", info.users, info.items, info.new_users, info.new_items);
+    inmo_text_format(&json, "  \"train\": %" PRId64 ",\n  \"valid\": %" PRId64 ",\n  \"test\": %" PRId64
+                     ",\n  \"later\": %" PRId64 ",\n  \"description\": ", info.train, info.valid, info.test, info.later);
+    inmo_text_add(&json, info.description, strlen(info.description));
+    inmo_text_add(&json, "\n}\n", 3);
+    return inmo_text_take(&json);
+}
+
+static enum inmo_status write_data(const struct inmo_dataset *d, const char *path, struct inmo_error *error)
+{
+    const int64_t users = d->users.count, items = d->items.count;
+    const struct inmo_metadata metadata[] = {{"scenario", inmo_scenario_name(d->scenario)},
+                                             {"description", d->description}};
+    const struct inmo_tensor tensor[TENSORS] = {
+        {"users.offset", INMO_I64, users + 1, 0, d->users.offset},
+        {"users.text", INMO_U8, d->users.offset[users], 0, d->users.text},
+        {"users.new", INMO_U8, users, 0, d->new_user},
+        {"items.offset", INMO_I64, items + 1, 0, d->items.offset},
+        {"items.text", INMO_U8, d->items.offset[items], 0, d->items.text},
+        {"items.new", INMO_U8, items, 0, d->new_item},
+        {"train.offset", INMO_I64, users + 1, 0, d->train.offset},
+        {"train.item", INMO_I32, inmo_csr_count(&d->train), 0, d->train.column},
+        {"valid.offset", INMO_I64, users + 1, 0, d->valid.offset},
+        {"valid.item", INMO_I32, inmo_csr_count(&d->valid), 0, d->valid.column},
+        {"test.offset", INMO_I64, users + 1, 0, d->test.offset},
+        {"test.item", INMO_I32, inmo_csr_count(&d->test), 0, d->test.column},
+        {"later.offset", INMO_I64, users + 1, 0, d->later.offset},
+        {"later.item", INMO_I32, inmo_csr_count(&d->later), 0, d->later.column},
+    };
+    return inmo_tensorfile_write(path, 1, KIND, VERSION, metadata, 2, tensor, TENSORS, error);
+}
+
+enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const char *directory, int force,
+                                   struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_new_file meta = {0};
+    char *data_path = join(directory, DATA), *meta_path = join(directory, META), *json = meta_json(dataset);
+    int created = 0, data_written = 0;
+
+    if (!data_path || !meta_path || !json) {
+        status = inmo_fail_memory(error, "saving the data set");
+        goto done;
+    }
+    status = claim(directory, data_path, force, &created, error);
+    if (status != INMO_OK)
+        goto done;
+    /* meta.json is on the disk, aside, before the data take their place: a full disk is met while nothing has changed. */
+    status = inmo_new_file_open(&meta, meta_path, 1, error);
+    if (status == INMO_OK)
+        status = inmo_new_file_write(&meta, json, strlen(json), error);
+    if (status == INMO_OK && fflush(meta.stream) != 0)
+        status = inmo_fail_errno(error, "write", meta_path);
+    if (status == INMO_OK)
+        status = write_data(dataset, data_path, error);
+    if (status != INMO_OK)
+        goto done;
+    data_written = 1;
+    status = inmo_new_file_commit(&meta, error);
+done:
+    inmo_new_file_abandon(&meta);
+    if (status != INMO_OK && created) {
+        if (data_written)
+            unlink(data_path);
+        rmdir(directory);
+    }
+    inmo_free(json);
+    inmo_free(meta_path);
+    inmo_free(data_path);
+    return status;
+}
+
+/* ---- Opening ---- */
+
+/* offset: 0 first, never falling, last the number of what it points into. */
+static int offsets_are_sound(const int64_t *offset, int64_t rows, int64_t last)
+{
+    int sound = offset[0] == 0 && offset[rows] == last;
+    for (int64_t r = 0; r < rows; r++)
+        sound &= offset[r] <= offset[r + 1];
+    return sound;
+}
+
+static enum inmo_status open_ids(const struct inmo_tensorfile *file, const char *side, const char *path,
+                                 struct inmo_idmap *ids, const uint8_t **is_new, struct inmo_error *error)
+{
+    char name[3][32];
+    struct inmo_tensor offset, text, flags;
+    enum inmo_status status;
+    const int64_t *at;
+    snprintf(name[0], sizeof name[0], "%s.offset", side);
+    snprintf(name[1], sizeof name[1], "%s.text", side);
+    snprintf(name[2], sizeof name[2], "%s.new", side);
+    status = inmo_tensorfile_get(file, name[0], INMO_I64, -1, 0, &offset, error);
+    if (status == INMO_OK && (offset.rows < 1 || offset.rows > INT32_MAX))
+        status = inmo_fail(error, INMO_FORMAT, "%s: %s has %" PRId64 " entries, which no data set has", path, name[0],
+                           offset.rows);
+    if (status == INMO_OK)
+        status = inmo_tensorfile_get(file, name[1], INMO_U8, -1, 0, &text, error);
+    if (status == INMO_OK)
+        status = inmo_tensorfile_get(file, name[2], INMO_U8, offset.rows - 1, 0, &flags, error);
+    if (status != INMO_OK)
+        return status;
+    at = offset.data;
+    if (!offsets_are_sound(at, offset.rows - 1, text.rows))
+        return inmo_fail(error, INMO_FORMAT, "%s: %s does not fit %s", path, name[0], name[1]);
+    for (int64_t n = 0; n < offset.rows - 1; n++) {
+        const char *id = (const char *)text.data + at[n];
+        /* The one NUL of an id is its last byte. */
+        if (at[n] == at[n + 1] || memchr(id, 0, (size_t)(at[n + 1] - at[n])) != id + (at[n + 1] - at[n] - 1))
+            return inmo_fail(error, INMO_FORMAT, "%s: id %" PRId64 " of %s is not a string", path, n, name[1]);
+        if (((const uint8_t *)flags.data)[n] > 1)
+            return inmo_fail(error, INMO_FORMAT, "%s: entry %" PRId64 " of %s is neither 0 nor 1", path, n, name[2]);
+    }
+    *ids = (struct inmo_idmap){.count = (int32_t)(offset.rows - 1), .offset = at, .text = text.data};
+    *is_new = flags.data;
+    return INMO_OK;
+}
+
+static enum inmo_status open_part(const struct inmo_tensorfile *file, const char *part, const char *path,
+                                  int32_t users, int32_t items, struct inmo_csr *csr, struct inmo_error *error)
+{
+    char name[2][32];
+    struct inmo_tensor offset, item;
+    enum inmo_status status;
+    const int64_t *at;
+    const int32_t *column;
+    snprintf(name[0], sizeof name[0], "%s.offset", part);
+    snprintf(name[1], sizeof name[1], "%s.item", part);
+    status = inmo_tensorfile_get(file, name[0], INMO_I64, (int64_t)users + 1, 0, &offset, error);
+    if (status == INMO_OK)
+        status = inmo_tensorfile_get(file, name[1], INMO_I32, -1, 0, &item, error);
+    if (status != INMO_OK)
+        return status;
+    at = offset.data;
+    column = item.data;
+    if (!offsets_are_sound(at, users, item.rows))
+        return inmo_fail(error, INMO_FORMAT, "%s: %s does not fit %s", path, name[0], name[1]);
+    for (int32_t u = 0; u < users; u++) {
+        int32_t before = -1;
+        int ascending = 1;
+        for (int64_t e = at[u]; e < at[u + 1]; e++) {
+            ascending &= column[e] > before;
+            before = column[e];
+        }
+        if (!ascending || before >= items)
+            return inmo_fail(error, INMO_FORMAT, "%s: row %" PRId32 " of %s is not ascending or has an item that "
+                             "is not there", path, u, name[1]);
+    }
+    *csr = (struct inmo_csr){.rows = users, .columns = items, .offset = at, .column = column};
+    return INMO_OK;
+}
+
+static enum inmo_status open_metadata(struct inmo_dataset *dataset, const char *path, struct inmo_error *error)
+{
+    const char *scenario = inmo_tensorfile_metadata(dataset->file, "scenario");
+    const char *description = inmo_tensorfile_metadata(dataset->file, "description");
+    json_t *json = description ? json_loads(description, 0, NULL) : NULL;
+    int is_object = json_is_object(json), n = 0;
+    json_decref(json);
+    while (scenario && n < SCENARIOS && strcmp(scenario, SCENARIO[n]) != 0)
+        n++;
+    if (!scenario || n == SCENARIOS || !is_object)
+        return inmo_fail(error, INMO_FORMAT, "%s: the scenario is not one, or the description not a JSON object", path);
+    dataset->scenario = (enum inmo_scenario)n;
+    dataset->description = inmo_copy_string(description);
+    return dataset->description ? INMO_OK : inmo_fail_memory(error, "the description of a data set");
+}
+
+enum inmo_status inmo_dataset_open(const char *directory, struct inmo_dataset **dataset, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_dataset *d = inmo_alloc_zero(1, sizeof *d);
+    char *path = join(directory, DATA);
+    struct stat present;
+
+    if (!d || !path) {
+        status = inmo_fail_memory(error, "a data set");
+        goto done;
+    }
+    if (stat(directory, &present) != 0) {
+        status = inmo_fail_errno(error, "open", directory);
+        goto done;
+    }
+    if (stat(path, &present) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        status = inmo_fail(error, INMO_FORMAT, "%s is not a prepared data set: it has no %s", directory, DATA);
+        goto done;
+    }
+    status = inmo_tensorfile_open(path, KIND, VERSION, &d->file, error);
+    if (status == INMO_OK)
+        status = open_metadata(d, path, error);
+    if (status == INMO_OK)
+        status = open_ids(d->file, "users", path, &d->users, &d->new_user, error);
+    if (status == INMO_OK)
+        status = open_ids(d->file, "items", path, &d->items, &d->new_item, error);
+    if (status == INMO_OK)
+        status = open_part(d->file, "train", path, d->users.count, d->items.count, &d->train, error);
+    if (status == INMO_OK)
+        status = open_part(d->file, "valid", path, d->users.count, d->items.count, &d->valid, error);
+    if (status == INMO_OK)
+        status = open_part(d->file, "test", path, d->users.count, d->items.count, &d->test, error);
+    if (status == INMO_OK)
+        status = open_part(d->file, "later", path, d->users.count, d->items.count, &d->later, error);
+    if (status != INMO_OK)
+        goto done;
+    *dataset = d;
+    d = NULL;
+done:
+    inmo_free(path);
+    inmo_dataset_free(d);
+    return status;
+}

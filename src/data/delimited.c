@@ -1,0 +1,206 @@
+/* delimited.c - lines of fields with a separator between them: TSV, CSV (RFC 4180: "..." around a field, "" for a
+ * quote in it, separators and line ends allowed inside), MovieLens' "::", or any other.
+ *
+ * Fields are found where they lie. The hot path, a line without quotes, is one search for each separator; a field
+ * goes to the slot of its role, and those of no role share one that is never read. */
+#define _GNU_SOURCE /* memmem */
+#include "data/record.h"
+
+#include <string.h>
+
+static const char *find_separator(const struct inmo_plan *plan, const char *from, const char *end)
+{
+    const char *found = plan->separator_length == 1
+                            ? memchr(from, plan->separator[0], (size_t)(end - from))
+                            : memmem(from, (size_t)(end - from), plan->separator, plan->separator_length);
+    return found ? found : end;
+}
+
+static int starts_with_separator(const struct inmo_plan *plan, const char *text, size_t length)
+{
+    return length >= plan->separator_length && memcmp(text, plan->separator, plan->separator_length) == 0;
+}
+
+/* The number of columns; the fields of those that are expected, by role. */
+static int split_plain(const struct inmo_plan *plan, const struct inmo_line *line,
+                       struct inmo_field field[INMO_ROLES])
+{
+    const char *at = line->text, *end = line->text + line->length;
+    int column = 0;
+    for (;;) {
+        const char *stop = find_separator(plan, at, end);
+        if (column < plan->columns.count)
+            field[plan->columns.role[column]] = (struct inmo_field){at, (size_t)(stop - at)};
+        column++;
+        if (stop == end)
+            break;
+        at = stop + plan->separator_length;
+    }
+    return column;
+}
+
+/* Offsets, because the text moves when a record goes on in the next line. */
+struct span {
+    size_t begin, end;
+    int doubled;  /* has "" inside */
+};
+
+/* From the opening quote at *at to behind the closing one, taking in more lines as needed. *fault is set when there
+ * is none, or when it is not at the end of the field. */
+static enum inmo_status pass_quoted(struct inmo_reader *reader, struct inmo_line *line, size_t *at,
+                                    struct span *span, const char **fault, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    size_t searched = *at + 1;
+    span->begin = searched;
+    span->doubled = 0;
+    for (;;) {
+        const char *quote = memchr(line->text + searched, '"', line->length - searched);
+        if (!quote) {
+            int extended = 0;
+            searched = line->length;
+            status = inmo_input_extend(reader->input, line, &extended, error);
+            if (status != INMO_OK)
+                return status;
+            if (!extended) {
+                *fault = "found a quote that is not closed, expected a closing \"";
+                return INMO_OK;
+            }
+            continue;
+        }
+        span->end = (size_t)(quote - line->text);
+        if (span->end + 1 == line->length || quote[1] != '"')
+            break;
+        span->doubled = 1;
+        searched = span->end + 2;
+    }
+    *at = span->end + 1;
+    if (*at < line->length && !starts_with_separator(&reader->plan, line->text + *at, line->length - *at))
+        *fault = "found text after a closing quote, expected a separator or the end of the line";
+    return INMO_OK;
+}
+
+static size_t halve_quotes(char *text, size_t length)
+{
+    size_t kept = 0;
+    for (size_t n = 0; n < length; n++) {
+        text[kept++] = text[n];
+        n += text[n] == '"';
+    }
+    return kept;
+}
+
+static enum inmo_status split_quoted(struct inmo_reader *reader, struct inmo_line *line,
+                                     struct inmo_field field[INMO_ROLES], int *columns, const char **fault,
+                                     struct inmo_error *error)
+{
+    const struct inmo_plan *plan = &reader->plan;
+    enum inmo_status status = INMO_OK;
+    struct span span[INMO_ROLES] = {{0}};
+    size_t at = 0;
+    int column = 0;
+    for (;;) {
+        struct span found = {at, 0, 0};
+        if (at < line->length && line->text[at] == '"') {
+            status = pass_quoted(reader, line, &at, &found, fault, error);
+            if (status != INMO_OK || *fault)
+                return status;
+        } else {
+            at = (size_t)(find_separator(plan, line->text + at, line->text + line->length) - line->text);
+            found.end = at;
+        }
+        if (column < plan->columns.count)
+            span[plan->columns.role[column]] = found;
+        column++;
+        if (at == line->length)
+            break;
+        at += plan->separator_length;
+    }
+    /* Only now, when the record is known to be whole, is its text changed. */
+    for (int role = INMO_ROLE_USER; role < INMO_ROLES; role++) {
+        char *text = line->text + span[role].begin;
+        size_t length = span[role].end - span[role].begin;
+        field[role] = (struct inmo_field){text, span[role].doubled ? halve_quotes(text, length) : length};
+    }
+    *columns = column;
+    return INMO_OK;
+}
+
+enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    const struct inmo_plan *plan = &reader->plan;
+    struct inmo_field field[INMO_ROLES] = {{0}};
+    struct inmo_line line = {0};
+    int header = plan->header;
+    for (;;) {
+        const char *fault = NULL;
+        int columns = 0;
+        status = inmo_input_next(reader->input, &line, error);
+        if (status != INMO_OK || !line.text)
+            break;
+        if (inmo_line_is_blank(&line))
+            continue;
+        if (header) {
+            header = 0;
+            continue;
+        }
+        reader->log->lines++;
+        if (line.too_long) {
+            status = inmo_record_too_long(reader, line.number, error);
+        } else if (plan->quotes && memchr(line.text, '"', line.length)) {
+            status = split_quoted(reader, &line, field, &columns, &fault, error);
+        } else {
+            columns = split_plain(plan, &line, field);
+        }
+        if (status != INMO_OK)
+            break;
+        if (fault) {
+            /* Where a quote is wrong nobody knows where the record ends: only its first line is given up. */
+            inmo_input_retract(reader->input);
+            status = inmo_record_bad(reader, line.number, error, "%s", fault);
+        } else if (columns == plan->columns.count) {
+            status = inmo_record_add(reader, line.number, field, error);
+        } else if (!line.too_long) {
+            char shown[200];
+            status = inmo_record_bad(reader, line.number, error, "found %d column%s, expected %d (%s)", columns,
+                                     columns == 1 ? "" : "s", plan->columns.count,
+                                     inmo_columns_show(&plan->columns, shown, sizeof shown));
+        }
+        if (status != INMO_OK)
+            break;
+    }
+    return status;
+}
+
+size_t inmo_split_line(const struct inmo_plan *plan, const struct inmo_line *line, struct inmo_field *field,
+                       size_t most)
+{
+    const char *at = line->text, *end = line->text + line->length;
+    size_t count = 0;
+    for (;;) {
+        const char *stop, *begin = at;
+        if (plan->quotes && at < end && *at == '"') {
+            begin = ++at;
+            for (;;) {
+                at = memchr(at, '"', (size_t)(end - at));
+                if (!at || at + 1 == end || at[1] != '"')
+                    break;
+                at += 2;
+            }
+            at = at ? at : end;
+            if (count < most)
+                field[count] = (struct inmo_field){begin, (size_t)(at - begin)};
+            stop = find_separator(plan, at, end);
+        } else {
+            stop = find_separator(plan, at, end);
+            if (count < most)
+                field[count] = (struct inmo_field){begin, (size_t)(stop - begin)};
+        }
+        count++;
+        if (stop == end)
+            break;
+        at = stop + plan->separator_length;
+    }
+    return count;
+}

@@ -1,0 +1,61 @@
+/* input.h - the lines of a file that is plain, gzip (any number of members), zstd (any number of frames) or
+ * standard input; which of them is seen from the first bytes, never from the name.
+ *
+ * A line is handed out where it lies in the buffer, so nothing is copied but the one line a read cuts in two. */
+#ifndef INMO_DATA_INPUT_H
+#define INMO_DATA_INPUT_H
+
+#include "base/status.h"
+
+enum { INMO_LINE_LIMIT = 8 << 20 };
+
+struct inmo_input;
+
+/* Called after each read with the bytes of the file (compressed if it is) taken so far; what is not INMO_OK stops
+ * the reading with that status. */
+struct inmo_watch {
+    enum inmo_status (*step)(void *context, int64_t bytes, struct inmo_error *error);
+    void *context;
+};
+
+struct inmo_line {
+    char *text;      /* without its line end, not NUL-terminated, may be changed in place; NULL after the last */
+    size_t length;
+    int64_t number;  /* from 1 */
+    int too_long;    /* longer than INMO_LINE_LIMIT; text is only its beginning */
+};
+
+/* path "-" is standard input. watch may be NULL. A UTF-8 byte order mark is passed over.
+ * Errors: IO (missing, a directory, unreadable), INPUT (damaged gzip or zstd, UTF-16), MEMORY. */
+enum inmo_status inmo_input_open(const char *path, const struct inmo_watch *watch, struct inmo_input **input,
+                                 struct inmo_error *error);
+void inmo_input_close(struct inmo_input *input);
+
+/* What messages call it: the path, or "standard input". */
+const char *inmo_input_name(const struct inmo_input *input);
+
+/* The first lines that are not blank, at most most of them, without taking them: the next call of
+ * inmo_input_next gives the first line. count is 0 only for an input without any text. */
+enum inmo_status inmo_input_peek(struct inmo_input *input, struct inmo_line *line, size_t most, size_t *count,
+                                 struct inmo_error *error);
+
+/* The next line, valid until the next call. LF and CR LF end a line; the last needs no end. */
+enum inmo_status inmo_input_next(struct inmo_input *input, struct inmo_line *line, struct inmo_error *error);
+
+/* Makes the line just given longer by the line after it (their line end is then inside the text): a quoted CSV
+ * field may hold line ends. The text may move. Sets *extended to 0 at the end of the input or at the limit. */
+enum inmo_status inmo_input_extend(struct inmo_input *input, struct inmo_line *line, int *extended,
+                                   struct inmo_error *error);
+/* Takes all extensions of the line back: the next line is the one after its first line end. */
+void inmo_input_retract(struct inmo_input *input);
+
+/* Only spaces, or nothing. */
+static inline int inmo_line_is_blank(const struct inmo_line *line)
+{
+    size_t n = 0;
+    while (n < line->length && line->text[n] == ' ')
+        n++;
+    return n == line->length;
+}
+
+#endif

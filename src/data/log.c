@@ -1,0 +1,129 @@
+/* log.c - see log.h. Blocks are allocated one at a time and never moved: adding is O(1), the only thing that is
+ * copied as the log grows is the list of block pointers (8 bytes for 65,536 interactions). */
+#include "data/log.h"
+
+#include "base/memory.h"
+#include "data/value.h"
+
+#include <math.h>
+#include <string.h>
+
+struct inmo_log *inmo_log_new(int has_time, int has_part)
+{
+    struct inmo_log *log = inmo_alloc_zero(1, sizeof *log);
+    if (!log)
+        return NULL;
+    log->has_time = has_time;
+    log->has_part = has_part;
+    log->highest_rating = NAN;
+    log->users = inmo_idtable_new();
+    log->items = inmo_idtable_new();
+    if (!log->users || !log->items) {
+        inmo_log_free(log);
+        log = NULL;
+    }
+    return log;
+}
+
+static void free_block(struct inmo_log_block *block)
+{
+    if (!block)
+        return;
+    inmo_free(block->part);
+    inmo_free(block->time);
+    inmo_free(block);
+}
+
+void inmo_log_free(struct inmo_log *log)
+{
+    if (!log)
+        return;
+    inmo_free(log->sources);
+    for (size_t n = log->block_count; n > 0; n--)
+        free_block(log->block[n - 1]);
+    inmo_free(log->block);
+    inmo_idtable_free(log->items);
+    inmo_idtable_free(log->users);
+    inmo_free(log);
+}
+
+int64_t inmo_log_count(const struct inmo_log *log)
+{
+    return log->count;
+}
+
+static int add_block(struct inmo_log *log)
+{
+    struct inmo_log_block *block = NULL;
+    if (log->block_count == log->block_capacity) {
+        size_t capacity = log->block_capacity ? 2 * log->block_capacity : 16;
+        struct inmo_log_block **list = inmo_resize(log->block, log->block_count, capacity, sizeof(*list));
+        if (!list)
+            return -1;
+        log->block = list;
+        log->block_capacity = capacity;
+    }
+    block = inmo_alloc(1, sizeof *block);
+    if (!block)
+        return -1;
+    block->time = log->has_time ? inmo_alloc(INMO_LOG_BLOCK, sizeof *block->time) : NULL;
+    block->part = log->has_part ? inmo_alloc(INMO_LOG_BLOCK, sizeof *block->part) : NULL;
+    if ((log->has_time && !block->time) || (log->has_part && !block->part)) {
+        free_block(block);
+        return -1;
+    }
+    log->block[log->block_count++] = block;
+    return 0;
+}
+
+int inmo_log_add(struct inmo_log *log, int32_t user, int32_t item, int64_t time, uint8_t part)
+{
+    size_t place = (size_t)(log->count % INMO_LOG_BLOCK);
+    struct inmo_log_block *block;
+    if (place == 0 && (size_t)(log->count / INMO_LOG_BLOCK) == log->block_count && add_block(log) != 0)
+        return -1;
+    block = log->block[log->count / INMO_LOG_BLOCK];
+    block->user[place] = user;
+    block->item[place] = item;
+    if (block->time)
+        block->time[place] = time;
+    if (block->part)
+        block->part[place] = part;
+    log->count++;
+    return 0;
+}
+
+enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
+                                     const int64_t *time, struct inmo_log **result, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_log *log = inmo_log_new(time != NULL, 0);
+    if (!log || !(log->sources = inmo_copy_string("(memory)"))) {
+        status = inmo_fail_memory(error, "the log");
+        goto done;
+    }
+    for (size_t n = 0; n < count; n++) {
+        const char *id[2] = {user[n] ? user[n] : "", item[n] ? item[n] : ""};
+        int32_t number[2];
+        for (int side = 0; side < 2; side++) {
+            size_t length = strlen(id[side]);
+            if (!inmo_id_is_good(id[side], length)) {
+                char fault[INMO_SHOWN];
+                inmo_id_fault(id[side], length, side ? "item" : "user", fault);
+                status = inmo_fail(error, INMO_INPUT, "pair %zu: %s", n + 1, fault);
+                goto done;
+            }
+            number[side] = inmo_idtable_intern(side ? log->items : log->users, id[side], length);
+        }
+        if (number[0] < 0 || number[1] < 0 || inmo_log_add(log, number[0], number[1], time ? time[n] : 0, 0) != 0) {
+            status = inmo_fail_memory(error, "the log");
+            goto done;
+        }
+        log->lines++;
+    }
+    *result = log;
+done:
+    if (status != INMO_OK)
+        inmo_log_free(log);
+    return status;
+}

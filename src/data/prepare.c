@@ -1,0 +1,289 @@
+/* prepare.c - from a log to a data set:
+ *
+ *     log  ->  rows  ->  one a pair  ->  k-core  ->  split by time  ->  numbered, ascending
+ *                                                    (the order of the log is still there)
+ *          ->  split by seed or hold-out  ->  scenario  ->  train, valid, test, later
+ *
+ * The filters are rows.c, the parts split.c; here is the order of the steps, what is told when nothing is left, and
+ * the data set that comes out. Cost: linear in the interactions; memory: see rows.c, the parts (5 bytes an
+ * interaction) come when the lists by item are gone. The result depends on the log, the options and the seed alone. */
+#include "base/memory.h"
+#include "base/setting.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "data/log.h"
+#include "data/rows.h"
+#include "data/split.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define ROW(name, type, field, least, most, choices, group, value, help)                                          \
+    {name, type, offsetof(struct inmo_prepare_options, field), least, most, choices, group, value, help}
+
+static const struct inmo_setting SETTINGS[] = {
+    ROW("k-core", 'i', k_core, 0, 1000000000, NULL, "Filter", "N",
+        "Keep only users and items with at least N interactions, repeated until stable; 0 keeps all."),
+    ROW("split", 's', split, 0, 0, NULL, "Split", "A/B/C",
+        "Percent of each user's items for training, validation and test."),
+    ROW("by", 's', by, 0, 0, "random|time|column", "Split", "HOW",
+        "Split by seeded shuffle, by time (the newest to the test), or as a split column of the log says; by default "
+        "the column if there is one, else random."),
+    ROW("hold-out", 'r', hold_out, 0, 1, NULL, "Split", "X",
+        "With a split column: share of each user's training items that goes to validation."),
+    /* The bound is 2^53 - 1: every reader of JSON gives the number back as it is. */
+    ROW("seed", 'u', seed, 0, 9007199254740991.0, NULL, "Split", "N", "Seed of everything random in the preparation."),
+    ROW("scenario", 's', scenario, 0, 0, "transductive|new-interactions|new-users-items", "Scenario", "NAME",
+        "What is observed only after training: nothing, some interactions of every user, or some users and items."),
+    ROW("new-share", 'r', new_share, 0, 1, NULL, "Scenario", "X", "Share of what is new in the two last scenarios."),
+};
+enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0] };
+
+void inmo_prepare_options_init(struct inmo_prepare_options *options)
+{
+    *options = (struct inmo_prepare_options){
+        .split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2};
+}
+
+const struct inmo_setting *inmo_prepare_settings(size_t *count)
+{
+    *count = SETTING_COUNT;
+    return SETTINGS;
+}
+
+/* What one preparation is made of. */
+struct preparation {
+    const struct inmo_log *log;
+    struct inmo_prepare_options options;  // with the defaults that depend on the log filled in
+    enum inmo_scenario scenario;
+    struct inmo_split split;
+    struct inmo_rows rows;                // in the log's numbers until inmo_rows_number
+    int64_t duplicates, below_core;       // interactions removed
+    int32_t *user_order, *item_order;     // (users, items of the data set) -> number in the log
+};
+
+static enum inmo_status check_options(struct preparation *p, struct inmo_error *error)
+{
+    struct inmo_prepare_options *o = &p->options;
+    enum inmo_status status = inmo_settings_check(SETTINGS, SETTING_COUNT, o, error);
+    if (status != INMO_OK)
+        return status;
+    if (!o->by)
+        o->by = p->log->has_part ? "column" : "random";
+    if (!o->split)
+        o->split = "70/10/20";
+    if (!o->scenario)
+        o->scenario = "transductive";
+    while (strcmp(inmo_scenario_name(p->scenario), o->scenario) != 0)
+        p->scenario++;
+    if (strcmp(o->by, "time") == 0 && !p->log->has_time)
+        return inmo_fail(error, INMO_USAGE, "--by time needs times, and the log has none; --columns says which column "
+                         "is the time");
+    if (strcmp(o->by, "column") == 0 && !p->log->has_part)
+        return inmo_fail(error, INMO_USAGE, "--by column needs a split column, and the log has none; --columns says "
+                         "which column is the split");
+    if (strcmp(o->by, "column") != 0 && o->hold_out > 0)
+        return inmo_fail(error, INMO_USAGE, "--hold-out needs a split column (--by column); --split gives the share of "
+                         "validation otherwise");
+    return inmo_split_parse(o->split, &p->split, error);
+}
+
+/* Which option to change when nothing is left. */
+static enum inmo_status fail_empty(const struct preparation *p, struct inmo_error *error)
+{
+    const struct inmo_log *log = p->log;
+    struct inmo_text why = {0};
+    enum inmo_status status;
+    int64_t read = log->lines > log->count ? log->lines : log->count;
+    inmo_text_format(&why, "nothing is left: %" PRId64 " interactions read", read);
+    if (log->low_rating_lines > 0) {
+        inmo_text_format(&why, ", %" PRId64 " not above the rating threshold of --min-rating", log->low_rating_lines);
+        if (isfinite(log->highest_rating))
+            inmo_text_format(&why, " (highest rating seen %.15g)", log->highest_rating);
+    }
+    if (log->bad_lines > 0)
+        inmo_text_format(&why, ", %" PRId64 " passed over as bad lines", log->bad_lines);
+    if (p->duplicates > 0)
+        inmo_text_format(&why, ", %" PRId64 " merged as duplicates", p->duplicates);
+    if (p->below_core > 0)
+        inmo_text_format(&why, ", %" PRId64 " removed by --k-core %d", p->below_core, p->options.k_core);
+    status = why.failed ? inmo_fail_memory(error, "a message") : inmo_fail(error, INMO_INPUT, "%s", why.data);
+    inmo_text_free(&why);
+    return status;
+}
+
+/* The ids of the data set, copied from the log in the new order. */
+static enum inmo_status copy_ids(const struct inmo_idmap *from, const int32_t *order, int32_t count,
+                                 struct inmo_idmap *to, struct inmo_error *error)
+{
+    int64_t *offset = inmo_alloc_zero((size_t)count + 1, sizeof *offset);
+    char *text = NULL;
+    enum inmo_status status = INMO_OK;
+    for (int32_t n = 0; n < count && offset; n++)
+        offset[n + 1] = offset[n] + from->offset[order[n] + 1] - from->offset[order[n]];
+    if (offset)
+        text = inmo_alloc((size_t)offset[count], 1);
+    if (!offset || !text) {
+        status = inmo_fail_memory(error, "the ids");
+        goto done;
+    }
+    for (int32_t n = 0; n < count; n++)
+        memcpy(text + offset[n], inmo_idmap_id(from, order[n]), (size_t)(offset[n + 1] - offset[n]));
+    *to = (struct inmo_idmap){.count = count, .offset = offset, .text = text};
+    text = NULL;
+    offset = NULL;
+done:
+    inmo_free(text);
+    inmo_free(offset);
+    return status;
+}
+
+/* One part of the rows, which are ascending already. */
+static enum inmo_status copy_part(const struct inmo_rows *rows, enum inmo_part part, struct inmo_csr *csr,
+                                  struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    int64_t *offset = inmo_alloc((size_t)rows->users + 1, sizeof *offset);
+    int32_t *column = NULL;
+    int64_t count = 0;
+    for (int64_t e = 0; e < rows->offset[rows->users]; e++)
+        count += rows->part[e] == part;
+    column = inmo_alloc((size_t)count, sizeof *column);
+    if (!offset || !column) {
+        status = inmo_fail_memory(error, "the parts of the data set");
+        goto done;
+    }
+    count = 0;
+    for (int32_t u = 0; u < rows->users; u++) {
+        offset[u] = count;
+        for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
+            if (rows->part[e] == part)
+                column[count++] = rows->item[e];
+    }
+    offset[rows->users] = count;
+    *csr = (struct inmo_csr){.rows = rows->users, .columns = rows->items, .offset = offset, .column = column};
+    column = NULL;
+    offset = NULL;
+done:
+    inmo_free(column);
+    inmo_free(offset);
+    return status;
+}
+
+/* A JSON object: where the data came from, what was removed, every option. */
+static char *describe(const struct preparation *p)
+{
+    struct inmo_text json = {0};
+    char *options = inmo_settings_json(SETTINGS, SETTING_COUNT, &p->options);
+    const struct inmo_log *log = p->log;
+    inmo_text_add(&json, "{\"sources\": ", 12);
+    inmo_text_json_string(&json, log->sources);
+    inmo_text_format(&json, ", \"lines\": %" PRId64 ", \"bad_lines\": %" PRId64 ", \"low_rating_lines\": %" PRId64
+                     ", \"interactions\": %" PRId64 ", \"duplicates\": %" PRId64 ", \"below_k_core\": %" PRId64
+                     ", \"options\": ", log->lines, log->bad_lines, log->low_rating_lines, log->count, p->duplicates,
+                     p->below_core);
+    inmo_text_add(&json, options ? options : "", options ? strlen(options) : 0);
+    inmo_text_add(&json, "}", 1);
+    if (!options)
+        json.failed = 1;
+    inmo_free(options);
+    return inmo_text_take(&json);
+}
+
+/* The filtered rows, with every interaction's part. */
+static enum inmo_status filter_and_split(struct preparation *p, struct inmo_error *error)
+{
+    struct inmo_prepare_options *o = &p->options;
+    struct inmo_rows *rows = &p->rows;
+    int by_column = strcmp(o->by, "column") == 0, by_time = strcmp(o->by, "time") == 0;
+    /* Times are taken along only if something depends on them: the split by time, or which of two duplicates in
+     * different parts is the earlier. */
+    enum inmo_status status = inmo_rows_collect(p->log, by_time || (by_column && p->log->has_time), by_column, rows,
+                                                error);
+    if (status == INMO_OK)
+        status = inmo_rows_merge(rows, &p->duplicates, error);
+    if (status == INMO_OK)
+        status = inmo_rows_core(rows, o->k_core, &p->below_core, error);
+    if (status == INMO_OK && rows->offset[rows->users] == 0)
+        status = fail_empty(p, error);
+    if (status == INMO_OK && !by_column) {
+        rows->part = inmo_alloc_zero((size_t)rows->offset[rows->users], sizeof *rows->part);
+        if (!rows->part)
+            status = inmo_fail_memory(error, "splitting");
+    }
+    if (status == INMO_OK && by_time)
+        status = inmo_split_by_time(rows, &p->split, error);
+    if (status == INMO_OK)
+        status = inmo_rows_number(p->log, rows, &p->user_order, &p->item_order, error);
+    if (status == INMO_OK && !by_time && !by_column)
+        status = inmo_split_by_seed(rows, &p->split, o->seed, error);
+    if (status == INMO_OK && o->hold_out > 0)
+        status = inmo_split_hold_out(rows, inmo_share(o->hold_out), o->seed, error);
+    return status;
+}
+
+static enum inmo_status build(struct preparation *p, struct inmo_dataset *dataset, struct inmo_error *error)
+{
+    struct inmo_rows *rows = &p->rows;
+    struct inmo_idmap users = inmo_idtable_map(p->log->users), items = inmo_idtable_map(p->log->items);
+    uint8_t *new_user = inmo_alloc_zero((size_t)rows->users, sizeof *new_user);
+    uint8_t *new_item = inmo_alloc_zero((size_t)rows->items, sizeof *new_item);
+    enum inmo_status status = INMO_OK;
+    dataset->scenario = p->scenario;
+    dataset->new_user = new_user;
+    dataset->new_item = new_item;
+    dataset->description = describe(p);
+    if (!new_user || !new_item || !dataset->description)
+        status = inmo_fail_memory(error, "the data set");
+    if (status == INMO_OK)
+        status = inmo_scenario_apply(p->scenario, rows, inmo_share(p->options.new_share), p->options.seed, new_user,
+                                     new_item, error);
+    if (status == INMO_OK)
+        status = copy_ids(&users, p->user_order, rows->users, &dataset->users, error);
+    if (status == INMO_OK)
+        status = copy_ids(&items, p->item_order, rows->items, &dataset->items, error);
+    if (status == INMO_OK)
+        status = copy_part(rows, INMO_TRAIN, &dataset->train, error);
+    if (status == INMO_OK)
+        status = copy_part(rows, INMO_VALID, &dataset->valid, error);
+    if (status == INMO_OK)
+        status = copy_part(rows, INMO_TEST, &dataset->test, error);
+    if (status == INMO_OK)
+        status = copy_part(rows, INMO_LATER, &dataset->later, error);
+    if (status == INMO_OK && inmo_csr_count(&dataset->train) == 0)
+        status = inmo_fail(error, INMO_INPUT, "nothing is left to train on: of %" PRId64 " interactions %" PRId64
+                           " went to validation, %" PRId64 " to the test and %" PRId64 " are observed only after "
+                           "training (--split, --hold-out, --new-share)", rows->offset[rows->users],
+                           inmo_csr_count(&dataset->valid), inmo_csr_count(&dataset->test),
+                           inmo_csr_count(&dataset->later));
+    return status;
+}
+
+enum inmo_status inmo_dataset_prepare(const struct inmo_log *log, const struct inmo_prepare_options *options,
+                                      struct inmo_dataset **dataset, struct inmo_error *error)
+{
+    struct preparation p = {.log = log, .options = *options};
+    struct inmo_dataset *fresh = NULL;
+    enum inmo_status status = check_options(&p, error);
+    if (status == INMO_OK)
+        status = filter_and_split(&p, error);
+    if (status != INMO_OK)
+        goto done;
+    fresh = inmo_alloc_zero(1, sizeof *fresh);
+    if (!fresh) {
+        status = inmo_fail_memory(error, "the data set");
+        goto done;
+    }
+    status = build(&p, fresh, error);
+    if (status != INMO_OK)
+        goto done;
+    *dataset = fresh;
+    fresh = NULL;
+done:
+    inmo_dataset_free(fresh);
+    inmo_free(p.item_order);
+    inmo_free(p.user_order);
+    inmo_rows_free(&p.rows);
+    return status;
+}

@@ -1,0 +1,215 @@
+/* read.c - the entry of the data's way: files -> one log. Each file is opened, looked at, planned and read in turn;
+ * the numbers of ids follow their first appearance, so the same files in the same order give the same log.
+ *
+ * Cost: 8 bytes an interaction (8 more with times, 1 more with a split column) and the ids; two buffers of 1 MB. */
+#include "base/memory.h"
+#include "base/setting.h"
+#include "base/text.h"
+#include "base/threads.h"
+#include "data/record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FIELD(name) offsetof(struct inmo_read_options, name)
+
+static const struct inmo_setting settings[] = {
+    {"format", 's', FIELD(format), 0, 0, "auto|delimited|list|inter|movielens|gowalla|amazon|yelp", "Reading",
+     "FORMAT", "How the file is laid out; auto looks at its first lines."},
+    {"columns", 's', FIELD(columns), 0, 0, NULL, "Reading", "NAMES",
+     "What the columns are, in order: user,item,rating,time,split, and - for one to ignore."},
+    {"separator", 's', FIELD(separator), 0, 0, NULL, "Reading", "TEXT",
+     "What stands between columns: tab, comma, semicolon, bar, space, colon or the characters themselves."},
+    {"header", 's', FIELD(header), 0, 0, "auto|yes|no", "Reading", "WHETHER",
+     "Whether the first line has the names of the columns."},
+    {"min-rating", 'r', FIELD(min_rating), -1e300, 1e300, NULL, "Reading", "X",
+     "Where there are ratings, keep those greater than this."},
+    {"keep-all-ratings", 'b', FIELD(keep_all_ratings), 0, 1, NULL, "Reading", NULL,
+     "Keep every line whatever its rating."},
+    {"skip-bad", 'u', FIELD(skip_bad), 0, 0x1p62, NULL, "Reading", "N",
+     "Pass over this many bad lines before one is an error."},
+};
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+void inmo_read_options_init(struct inmo_read_options *options)
+{
+    *options = (struct inmo_read_options){.format = "auto", .header = "auto", .min_rating = 3};
+}
+
+const struct inmo_setting *inmo_read_settings(size_t *count)
+{
+    *count = SETTINGS;
+    return settings;
+}
+
+/* Progress over all files, in bytes of the files themselves; total is 0 when one of them is no ordinary file. */
+struct meter {
+    const struct inmo_hooks *hooks;
+    double began, reported;
+    int64_t before, total;
+};
+
+static void report(struct meter *meter, int64_t bytes, double now)
+{
+    struct inmo_progress progress = {.stage = "reading", .unit = "bytes", .loss = NAN, .score = NAN, .best_score = NAN};
+    progress.done = (double)(meter->before + bytes);
+    progress.total = (double)meter->total;
+    progress.seconds = now - meter->began;
+    inmo_report_progress(meter->hooks, &progress);
+    meter->reported = now;
+}
+
+static enum inmo_status step(void *context, int64_t bytes, struct inmo_error *error)
+{
+    struct meter *meter = context;
+    double now = inmo_now();
+    if (inmo_is_interrupted(meter->hooks))
+        return inmo_fail(error, INMO_INTERRUPTED, "reading was stopped on request");
+    if (now - meter->reported > 0.2)
+        report(meter, bytes, now);
+    return INMO_OK;
+}
+
+/* Missing files are found before the first is read. */
+static enum inmo_status measure(const char *const *path, size_t path_count, int64_t *total, struct inmo_error *error)
+{
+    int64_t sum = 0;
+    int known = 1;
+    for (size_t n = 0; n < path_count; n++) {
+        struct stat about;
+        if (strcmp(path[n], "-") == 0) {
+            known = 0;
+            continue;
+        }
+        if (stat(path[n], &about) != 0)
+            return inmo_fail_errno(error, "open", path[n]);
+        if (S_ISDIR(about.st_mode)) {
+            errno = EISDIR;
+            return inmo_fail_errno(error, "read", path[n]);
+        }
+        known = known && S_ISREG(about.st_mode);
+        sum += about.st_size;
+    }
+    *total = known ? sum : 0;
+    return INMO_OK;
+}
+
+/* The log has times and parts if its first file has; the others must be alike. */
+static enum inmo_status match_log(struct inmo_reader *reader, const char *first_name, struct inmo_error *error)
+{
+    static const enum inmo_role role[2] = {INMO_ROLE_TIME, INMO_ROLE_SPLIT};
+    const uint8_t *has = reader->plan.columns.has;
+    if (!reader->log) {
+        reader->log = inmo_log_new(has[INMO_ROLE_TIME], has[INMO_ROLE_SPLIT]);
+        return reader->log ? INMO_OK : inmo_fail_memory(error, "the log");
+    }
+    for (int n = 0; n < 2; n++) {
+        int first_has = n == 0 ? reader->log->has_time : reader->log->has_part;
+        if (has[role[n]] != first_has)
+            return inmo_fail(error, INMO_INPUT,
+                             "%s has %s %s column and %s has %s, expected files alike; --columns can make them so",
+                             reader->name, has[role[n]] ? "a" : "no", inmo_role_name(role[n]), first_name,
+                             first_has ? "one" : "none");
+    }
+    return INMO_OK;
+}
+
+static enum inmo_status read_one(struct inmo_reader *reader, const char *path, const char *first_path,
+                                 struct meter *meter, struct inmo_error *error)
+{
+    enum inmo_status status;
+    struct inmo_watch watch = {step, meter};
+    struct inmo_line sample[INMO_SAMPLE_LINES];
+    size_t count = 0;
+    char shown[300];
+    reader->input = NULL;
+    status = inmo_input_open(path, &watch, &reader->input, error);
+    if (status != INMO_OK)
+        return status;
+    reader->name = inmo_input_name(reader->input);
+    status = inmo_input_peek(reader->input, sample, INMO_SAMPLE_LINES, &count, error);
+    if (status == INMO_OK && count == 0)
+        status = inmo_fail(error, INMO_INPUT, "%s is empty", reader->name);
+    if (status == INMO_OK && sample[0].too_long)
+        status = inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a line longer than %d MB, expected at most that",
+                           reader->name, sample[0].number, INMO_LINE_LIMIT >> 20);
+    if (status == INMO_OK)
+        status = inmo_plan_make(reader->name, &reader->options, sample, count, &reader->plan, error);
+    if (status == INMO_OK)
+        status = match_log(reader, first_path, error);
+    if (status == INMO_OK) {
+        inmo_note(meter->hooks, INMO_NOTE, "reading %s as %s", reader->name,
+                  inmo_plan_show(&reader->plan, shown, sizeof shown));
+        if (reader->plan.layout == INMO_LAYOUT_JSON)
+            status = inmo_read_json(reader, error);
+        else if (reader->plan.layout == INMO_LAYOUT_LIST)
+            status = inmo_read_list(reader, error);
+        else
+            status = inmo_read_delimited(reader, error);
+    }
+    inmo_input_close(reader->input);
+    return status;
+}
+
+static char *join_paths(const char *const *path, size_t path_count)
+{
+    struct inmo_text text = {0};
+    for (size_t n = 0; n < path_count; n++) {
+        inmo_text_add(&text, ",", n > 0);
+        inmo_text_add(&text, path[n], strlen(path[n]));
+    }
+    return inmo_text_take(&text);
+}
+
+enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const struct inmo_read_options *options,
+                               const struct inmo_hooks *hooks, struct inmo_log **result, struct inmo_error *error)
+{
+    enum inmo_status status;
+    struct inmo_read_options defaults;
+    struct meter meter = {.hooks = hooks, .began = inmo_now()};
+    struct inmo_reader *reader = NULL;
+    struct stat about;
+
+    inmo_read_options_init(&defaults);
+    if (!options)
+        options = &defaults;
+    status = inmo_settings_check(settings, SETTINGS, options, error);
+    if (status == INMO_OK && path_count == 0)
+        status = inmo_fail(error, INMO_USAGE, "found no file to read, expected one or more, or - for standard input");
+    if (status == INMO_OK)
+        status = measure(path, path_count, &meter.total, error);
+    if (status != INMO_OK)
+        return status;
+    reader = inmo_alloc_zero(1, sizeof *reader);
+    if (!reader)
+        return inmo_fail_memory(error, "reading files");
+    reader->options = *options;
+    reader->options.format = options->format ? options->format : defaults.format;
+    reader->options.header = options->header ? options->header : defaults.header;
+    meter.reported = meter.began;
+    for (size_t n = 0; n < path_count && status == INMO_OK; n++) {
+        status = read_one(reader, path[n], path[0], &meter, error);
+        if (status == INMO_OK && meter.total > 0 && stat(path[n], &about) == 0)
+            meter.before += about.st_size;
+    }
+    if (status == INMO_OK) {
+        reader->log->sources = join_paths(path, path_count);
+        if (!reader->log->sources)
+            status = inmo_fail_memory(error, "the names of the files");
+    }
+    if (status == INMO_OK) {
+        report(&meter, 0, inmo_now());
+        if (reader->log->bad_lines > 0)
+            inmo_note(hooks, INMO_WARNING, "passed over %" PRId64 " bad line%s of %" PRId64 "; the first: %s",
+                      reader->log->bad_lines, reader->log->bad_lines == 1 ? "" : "s", reader->log->lines,
+                      reader->first_bad);
+        *result = reader->log;
+    } else {
+        inmo_log_free(reader->log);
+    }
+    inmo_free(reader);
+    return status;
+}

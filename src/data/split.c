@@ -1,0 +1,221 @@
+/* split.c - see split.h. Cost: linear in the interactions, but for the split by time, which sorts each user's items
+ * (and only looks at them when the log is in order of time already). Scratch: 8 bytes an item of the longest row. One
+ * thread; the numbers do not depend on that. */
+#include "data/split.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <string.h>
+
+/* Digits, a point and up to seven more digits, in billionths of the whole (so in 1e-7 percent); NULL if it is not
+ * that. Returns the end. */
+static const char *parse_percent(const char *text, int64_t *share)
+{
+    int64_t value = 0;
+    int digits = 0, decimals = 0;
+    for (; *text >= '0' && *text <= '9' && digits < 4; text++, digits++)
+        value = 10 * value + (*text - '0');
+    if (digits == 0)
+        return NULL;
+    if (*text == '.') {
+        for (text++; *text >= '0' && *text <= '9' && decimals < 7; text++, decimals++)
+            value = 10 * value + (*text - '0');
+        if (decimals == 0)
+            return NULL;
+    }
+    for (; decimals < 7; decimals++)
+        value *= 10;
+    *share = value;
+    return text;
+}
+
+enum inmo_status inmo_split_parse(const char *text, struct inmo_split *split, struct inmo_error *error)
+{
+    int64_t share[3] = {0};
+    const char *at = text;
+    for (int n = 0; n < 3 && at; n++) {
+        at = parse_percent(at, &share[n]);
+        if (at && *at++ != (n < 2 ? '/' : 0))
+            at = NULL;
+    }
+    if (!at)
+        return inmo_fail(error, INMO_USAGE, "--split is \"%s\"; it must be three numbers like 70/10/20 (train, valid, "
+                         "test in percent, at most 7 decimals)", text);
+    if (share[0] + share[1] + share[2] != INMO_WHOLE || share[0] == 0)
+        return inmo_fail(error, INMO_USAGE, "--split is \"%s\"; its three numbers must sum to 100, the first above 0",
+                         text);
+    *split = (struct inmo_split){share[0], share[1], share[2]};
+    return INMO_OK;
+}
+
+static int64_t longest_row(const struct inmo_rows *rows)
+{
+    int64_t longest = 0;
+    for (int32_t u = 0; u < rows->users; u++)
+        if (rows->offset[u + 1] - rows->offset[u] > longest)
+            longest = rows->offset[u + 1] - rows->offset[u];
+    return longest;
+}
+
+static void shuffle(int32_t *x, int64_t n, uint64_t base)
+{
+    for (int64_t j = n - 1; j > 0; j--) {
+        uint32_t k = inmo_random_below(inmo_random(base, (uint64_t)j), (uint32_t)j + 1);
+        int32_t kept = x[j];
+        x[j] = x[k];
+        x[k] = kept;
+    }
+}
+
+/* order[0..n-1] are the places of a row, in the order in which the parts take them. */
+static void label(uint8_t *part, const int32_t *order, int64_t n, const struct inmo_split *split)
+{
+    int64_t train = inmo_share_of(split->train, n), test = inmo_share_of(split->test, n);
+    for (int64_t j = 0; j < n; j++)
+        part[order[j]] = j < train ? INMO_TRAIN : j < n - test ? INMO_VALID : INMO_TEST;
+}
+
+enum inmo_status inmo_split_by_seed(struct inmo_rows *rows, const struct inmo_split *split, uint64_t seed,
+                                    struct inmo_error *error)
+{
+    uint64_t key = inmo_key(seed, INMO_STREAM_SPLIT);
+    int32_t *order = inmo_alloc((size_t)longest_row(rows), sizeof *order);
+    if (!order)
+        return inmo_fail_memory(error, "splitting");
+    for (int32_t u = 0; u < rows->users; u++) {
+        int64_t n = rows->offset[u + 1] - rows->offset[u];
+        for (int64_t j = 0; j < n; j++)
+            order[j] = (int32_t)j;
+        shuffle(order, n, inmo_random(key, (uint64_t)u));
+        label(rows->part + rows->offset[u], order, n, split);
+    }
+    inmo_free(order);
+    return INMO_OK;
+}
+
+/* Stable merge sort of order by time; spare has the same size. */
+static void sort_by_time(int32_t *order, int32_t *spare, int64_t n, const int64_t *time)
+{
+    int32_t *from = order, *to = spare;
+    for (int64_t width = 1; width < n; width *= 2) {
+        int32_t *merged = to;
+        for (int64_t begin = 0; begin < n; begin += 2 * width) {
+            int64_t middle = begin + width < n ? begin + width : n;
+            int64_t end = middle + width < n ? middle + width : n;
+            int64_t left = begin, right = middle;
+            for (int64_t at = begin; at < end; at++)
+                to[at] = right == end || (left < middle && time[from[left]] <= time[from[right]]) ? from[left++]
+                                                                                                  : from[right++];
+        }
+        to = from;
+        from = merged;
+    }
+    if (from != order)
+        memcpy(order, from, (size_t)n * sizeof *order);
+}
+
+enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split,
+                                    struct inmo_error *error)
+{
+    size_t longest = (size_t)longest_row(rows);
+    int32_t *order = inmo_alloc(longest, sizeof *order);
+    int32_t *spare = inmo_alloc(longest, sizeof *spare);
+    enum inmo_status status = INMO_OK;
+    if (!order || !spare) {
+        status = inmo_fail_memory(error, "splitting by time");
+        goto done;
+    }
+    for (int32_t u = 0; u < rows->users; u++) {
+        const int64_t *time = rows->time + rows->offset[u];
+        int64_t n = rows->offset[u + 1] - rows->offset[u];
+        int sorted = 1;
+        for (int64_t j = 0; j < n; j++) {
+            order[j] = (int32_t)j;
+            sorted &= j == 0 || time[j - 1] <= time[j];
+        }
+        if (!sorted)
+            sort_by_time(order, spare, n, time);
+        label(rows->part + rows->offset[u], order, n, split);
+    }
+done:
+    inmo_free(spare);
+    inmo_free(order);
+    return status;
+}
+
+/* Of each user's n training items, in the order of a shuffle, the first ones stay and the rest go elsewhere. It is the
+ * floor of share * n that stays, or that goes. */
+static enum inmo_status move_training(struct inmo_rows *rows, enum inmo_part elsewhere, int64_t share, int share_stays,
+                                      uint64_t key, struct inmo_error *error)
+{
+    int32_t *order = inmo_alloc((size_t)longest_row(rows), sizeof *order);
+    if (!order)
+        return inmo_fail_memory(error, "splitting");
+    for (int32_t u = 0; u < rows->users; u++) {
+        uint8_t *part = rows->part + rows->offset[u];
+        int64_t row = rows->offset[u + 1] - rows->offset[u], n = 0, stay;
+        for (int64_t j = 0; j < row; j++)
+            if (part[j] == INMO_TRAIN)
+                order[n++] = (int32_t)j;
+        shuffle(order, n, inmo_random(key, (uint64_t)u));
+        stay = share_stays ? inmo_share_of(share, n) : n - inmo_share_of(share, n);
+        for (int64_t j = stay; j < n; j++)
+            part[order[j]] = (uint8_t)elsewhere;
+    }
+    inmo_free(order);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed,
+                                     struct inmo_error *error)
+{
+    return move_training(rows, INMO_VALID, share, 0, inmo_key(seed, INMO_STREAM_SPLIT), error);
+}
+
+/* The first floor(share * count) of the shuffled numbers 0 .. count-1. */
+static enum inmo_status choose_new(uint8_t *is_new, int32_t count, int64_t share, uint64_t base,
+                                   struct inmo_error *error)
+{
+    int32_t *order = inmo_alloc((size_t)count, sizeof *order);
+    if (!order)
+        return inmo_fail_memory(error, "choosing new users and items");
+    for (int32_t n = 0; n < count; n++)
+        order[n] = n;
+    shuffle(order, count, base);
+    for (int64_t n = 0; n < inmo_share_of(share, count); n++)
+        is_new[order[n]] = 1;
+    inmo_free(order);
+    return INMO_OK;
+}
+
+static enum inmo_status new_users_items(struct inmo_rows *rows, int64_t new_share, uint64_t key, uint8_t *new_user,
+                                        uint8_t *new_item, struct inmo_error *error)
+{
+    enum inmo_status status = choose_new(new_user, rows->users, new_share, inmo_random(key, 0), error);
+    if (status == INMO_OK)
+        status = choose_new(new_item, rows->items, new_share, inmo_random(key, 1), error);
+    for (int32_t u = 0; u < rows->users && status == INMO_OK; u++)
+        for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
+            if (new_user[u] || new_item[rows->item[e]]) {
+                if (rows->part[e] == INMO_TRAIN)
+                    rows->part[e] = INMO_LATER;
+                else if (rows->part[e] == INMO_VALID)
+                    rows->part[e] = INMO_LEFT_OUT;
+            }
+    return status;
+}
+
+enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
+                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                     struct inmo_error *error)
+{
+    uint64_t key = inmo_key(seed, INMO_STREAM_SCENARIO);
+    switch (scenario) {
+    case INMO_TRANSDUCTIVE: return INMO_OK;
+    case INMO_NEW_INTERACTIONS:
+        return move_training(rows, INMO_LATER, INMO_WHOLE - new_share, 1, key, error);
+    case INMO_NEW_USERS_ITEMS: return new_users_items(rows, new_share, key, new_user, new_item, error);
+    }
+    return inmo_fail(error, INMO_INTERNAL, "scenario %d is not one", (int)scenario);
+}

@@ -1,0 +1,62 @@
+/* split.h - which interaction goes to which part. Inside data/ only; prepare.c is the one caller.
+ *
+ * All calls only write the part of interactions that are there already: none of them moves anything.
+ *
+ * Random numbers (docs/math.md has random, key and below): a shuffle of x_0 .. x_{n-1} with a base swaps, for
+ * j = n-1, ..., 1, x_j with x_{below(random(base, j), j + 1)}. The base is
+ *
+ *     random(key(seed, 6), u)         for the split by seed, or the hold-out, of user u
+ *     random(key(seed, 7), u)         for the new interactions of user u
+ *     random(key(seed, 7), 0 and 1)   for the new users and the new items
+ *
+ * so what happens to a user depends on the seed, the user's number and the user's own items alone. Items are shuffled
+ * from their ascending order. No two of these shuffles ever meet in one preparation on the same stream. */
+#ifndef INMO_DATA_SPLIT_H
+#define INMO_DATA_SPLIT_H
+
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/rows.h"
+
+#include <stdint.h>
+
+/* The first three are the values in struct inmo_log_block. */
+enum inmo_part { INMO_TRAIN = 0, INMO_TEST = 1, INMO_VALID = 2, INMO_LATER = 3, INMO_LEFT_OUT = 4 };
+
+/* A share is a whole number of billionths, so that the floor of a share of n is what it is on paper: in floating
+ * point (1 - 0.9) * 10 is less than 1. */
+#define INMO_WHOLE INT64_C(1000000000)
+
+struct inmo_split {
+    int64_t train, valid, test;  /* shares; they sum to INMO_WHOLE */
+};
+
+static inline int64_t inmo_share(double share)
+{
+    return (int64_t)(share * (double)INMO_WHOLE + 0.5);
+}
+/* floor(share * n) for n < 2^31. */
+static inline int64_t inmo_share_of(int64_t share, int64_t n)
+{
+    return share * n / INMO_WHOLE;
+}
+
+/* "70/10/20" or "72.5/7.5/20": three numbers that sum to 100, the first above 0. USAGE if it is not. */
+enum inmo_status inmo_split_parse(const char *text, struct inmo_split *split, struct inmo_error *error);
+
+/* train: the first floor(train * n), test: the last floor(test * n), valid: the rest, of a user's n items in the
+ * order of the shuffle, or ascending by time with equal times as they stand. */
+enum inmo_status inmo_split_by_seed(struct inmo_rows *rows, const struct inmo_split *split, uint64_t seed,
+                                    struct inmo_error *error);
+enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split,
+                                    struct inmo_error *error);
+/* Moves the last floor(share * n) of each user's shuffled n training items to valid. */
+enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed,
+                                     struct inmo_error *error);
+
+/* What the scenario takes away from training. new_user and new_item must be all zero and get their ones. */
+enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
+                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                     struct inmo_error *error);
+
+#endif

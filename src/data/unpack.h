@@ -1,0 +1,24 @@
+/* unpack.h - the bytes of a file that is plain, gzip (any number of members), zstd (any number of frames) or
+ * standard input; which of them is seen from the first bytes, never from the name. */
+#ifndef INMO_DATA_UNPACK_H
+#define INMO_DATA_UNPACK_H
+
+#include "base/status.h"
+
+struct inmo_unpack;
+
+/* path "-" is standard input. Errors: IO (missing, a directory, unreadable), MEMORY. */
+enum inmo_status inmo_unpack_open(const char *path, struct inmo_unpack **unpack, struct inmo_error *error);
+void inmo_unpack_close(struct inmo_unpack *unpack);
+
+/* The next bytes, at least one and at most room; *got is 0 only at the end. room is below 4 GB.
+ * Errors: IO, INPUT (damaged or cut off gzip or zstd data), MEMORY. */
+enum inmo_status inmo_unpack_read(struct inmo_unpack *unpack, char *to, size_t room, size_t *got,
+                                  struct inmo_error *error);
+
+/* What messages call it: the path, or "standard input". */
+const char *inmo_unpack_name(const struct inmo_unpack *unpack);
+/* Bytes of the file itself taken so far. */
+int64_t inmo_unpack_taken(const struct inmo_unpack *unpack);
+
+#endif

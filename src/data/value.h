@@ -1,0 +1,30 @@
+/* value.h - what the text of a field means: numbers, times, ids; and how a message shows it.
+ *
+ * Nothing here depends on the locale (strtod would read "3.5" as 3 in a German one). */
+#ifndef INMO_DATA_VALUE_H
+#define INMO_DATA_VALUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { INMO_ID_LIMIT = 4096, INMO_SHOWN = 200 };
+
+/* A decimal number, spaces around it allowed: 1 and *value, or 0 (also for nan, inf and what overflows). */
+int inmo_parse_number(const char *text, size_t length, double *value);
+
+/* Seconds since 1970: an integer, a decimal number (floored), YYYY-MM-DD, or YYYY-MM-DD and HH:MM[:SS[.fraction]]
+ * with a space or T between and Z or +HH:MM after it (UTC when neither is there). 1 and *time, or 0. */
+int inmo_parse_time(const char *text, size_t length, int64_t *time);
+
+/* 0 or train, 1 or test, 2 or valid or validation. 1 and *part, or 0. */
+int inmo_parse_part(const char *text, size_t length, uint8_t *part);
+
+/* Whether text can be an id: 1 to INMO_ID_LIMIT bytes of UTF-8 without NUL. If not, fault gets what was found and
+ * what was expected ("found an empty user, expected an id"), with what ("user", "item") as its name. */
+int inmo_id_is_good(const char *text, size_t length);
+void inmo_id_fault(const char *text, size_t length, const char *what, char fault[INMO_SHOWN]);
+
+/* "text" in quotes, shortened, with bytes that are not printable ASCII or well-formed UTF-8 as \xNN. */
+const char *inmo_show(char shown[INMO_SHOWN], const char *text, size_t length);
+
+#endif

@@ -1,0 +1,328 @@
+/* evaluate.c - a model against a data set: representations on the observed graph, full ranking, metrics per group.
+ *
+ * Which interactions are what, for the test part (validation in brackets):
+ *
+ *     graph     train, and later unless without_new   (train)
+ *     masked    train, later, valid                   (train)
+ *     truth     test                                  (valid)
+ *
+ * Metrics are summed in the order of the users, so they do not depend on the threads. */
+#include "base/memory.h"
+#include "base/setting.h"
+#include "base/threads.h"
+#include "data/dataset.h"
+#include "eval/metrics.h"
+#include "kernel/rank.h"
+#include "model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_KS = 16, MOST_GROUPS = 16, MOST_K = 10000 };
+
+void inmo_eval_options_init(struct inmo_eval_options *options)
+{
+    *options = (struct inmo_eval_options){.part = "test", .ks = "20"};
+}
+
+const struct inmo_setting *inmo_eval_settings(size_t *count)
+{
+    static const struct inmo_setting table[] = {
+        {"part", 's', offsetof(struct inmo_eval_options, part), 0, 0, "test|valid", "Evaluation", "PART",
+         "Which held-out part must be predicted."},
+        {"k", 's', offsetof(struct inmo_eval_options, ks), 0, 0, NULL, "Evaluation", "K,K,...",
+         "Lengths of the lists that are judged."},
+        {"without-new", 'b', offsetof(struct inmo_eval_options, without_new), 0, 1, NULL, "Evaluation", NULL,
+         "Inductive scenarios: keep what came after training out of the graph."},
+        {"eval-alpha", 's', offsetof(struct inmo_eval_options, eval_alpha), 0, 0, "one|reached", "Evaluation", "WHICH",
+         "Normalization exponent of inmo models: 1, or the one training had reached. Default: as trained."},
+    };
+    *count = sizeof table / sizeof *table;
+    return table;
+}
+
+/* Which users and items a group is made of. */
+struct group_rule {
+    char name[32];
+    const uint8_t *user;     // (users) in the group iff equal to user_value; NULL: all
+    uint8_t user_value;
+    const uint8_t *item;     // candidates and truth restricted to items equal to item_value; NULL: all
+    uint8_t item_value;
+    int64_t least, most;     // observed history length
+};
+
+struct evaluation {
+    const struct inmo_model *model;
+    const struct inmo_dataset *data;
+    int k[MOST_KS], ks, longest;
+    struct inmo_graph *graph;
+    struct inmo_model_binding bound;
+    int dim;
+    float *r;                 // (nodes, dim)
+    const struct inmo_csr *truth;
+    const struct inmo_csr *mask[4];
+    int32_t *who, count;      // users with truth items
+    int32_t *candidate, candidates;
+    int32_t *top;             // (count, longest)
+    uint8_t *listed;          // (items) in some list
+};
+
+/* The allocated report: the public part first, so that a pointer to it is a pointer to all. */
+struct report {
+    struct inmo_report head;
+    struct inmo_group group[MOST_GROUPS];
+    char name[MOST_GROUPS][32];
+    struct inmo_metrics at[MOST_GROUPS][MOST_KS];
+};
+
+void inmo_report_free(struct inmo_report *report)
+{
+    inmo_free(report);
+}
+
+static enum inmo_status parse_ks(const char *text, struct evaluation *run, struct inmo_error *error)
+{
+    const char *at = text;
+    while (*at) {
+        char *end = NULL;
+        long k = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || k < 1 || k > MOST_K || run->ks == MOST_KS)
+            return inmo_fail(error, INMO_USAGE, "--k: found '%s', expected up to %d numbers from 1 to %d, like 5,10,20",
+                             text, MOST_KS, MOST_K);
+        run->k[run->ks++] = (int)k;
+        run->longest = k > run->longest ? (int)k : run->longest;
+        at = *end ? end + 1 : end;
+    }
+    if (run->ks == 0)
+        return inmo_fail(error, INMO_USAGE, "--k: found nothing, expected numbers like 5,10,20");
+    return INMO_OK;
+}
+
+/* A model that cannot do the scenario says so, never a made-up number. */
+static enum inmo_status check_scenario(const struct inmo_model *model, const struct inmo_dataset *data, int is_test,
+                                       int without_new, struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = model->kind;
+    if (!is_test || !kind->provider || kind->provider->inductive)
+        return INMO_OK;
+    if (data->scenario == INMO_NEW_USERS_ITEMS)
+        return inmo_fail(error, INMO_UNSUPPORTED,
+                         "%s cannot serve new users and items: it has a learned vector for each one seen in training "
+                         "and none for others; use an inmo model",
+                         kind->name);
+    if (data->scenario == INMO_NEW_INTERACTIONS && !without_new && !kind->backbone->needs_all)
+        return inmo_fail(error, INMO_UNSUPPORTED,
+                         "%s cannot use new interactions: its vectors do not depend on the graph; evaluate "
+                         "--without-new, or use lightgcn or an inmo model",
+                         kind->name);
+    return INMO_OK;
+}
+
+/* Items a lookup model has no vector for cannot be recommended by it. */
+static enum inmo_status choose_candidates(struct evaluation *run, const struct group_rule *rule, struct inmo_error *error)
+{
+    const struct inmo_provider *provider = run->model->kind->provider;
+    int only_known = provider && !provider->inductive;
+    inmo_free(run->candidate);
+    run->candidate = inmo_alloc((size_t)run->data->items.count, sizeof *run->candidate);
+    run->candidates = 0;
+    if (!run->candidate)
+        return inmo_fail_memory(error, "the candidate items");
+    for (int32_t i = 0; i < run->data->items.count; i++)
+        if ((!rule->item || rule->item[i] == rule->item_value) && (!only_known || run->bound.model_item[i] >= 0))
+            run->candidate[run->candidates++] = i;
+    return INMO_OK;
+}
+
+static enum inmo_status rank_all(struct evaluation *run, const struct group_rule *rule, const struct inmo_hooks *hooks,
+                                 struct inmo_error *error)
+{
+    struct inmo_rank job = {
+        .dim = run->dim,
+        .user = run->r,
+        .item = run->r + (size_t)run->data->users.count * (size_t)run->dim,
+        .items = run->data->items.count,
+        .who = run->who,
+        .count = run->count,
+        .k = run->longest,
+        .top_item = run->top,
+    };
+    enum inmo_status status = choose_candidates(run, rule, error);
+    if (status)
+        return status;
+    memcpy(job.mask, run->mask, sizeof job.mask);
+    if (run->candidates < job.items) {
+        job.candidate = run->candidate;
+        job.candidates = run->candidates;
+    }
+    return inmo_rank(&job, hooks, error);
+}
+
+static int in_group(const struct evaluation *run, const struct group_rule *rule, int32_t u)
+{
+    int64_t history = inmo_graph_degree(run->graph, u);
+    return (!rule->user || rule->user[u] == rule->user_value) && history >= rule->least && history <= rule->most;
+}
+
+/* Metrics of a group from the lists in run->top. truth is scratch for a user's test items inside the group. */
+static void judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth, struct report *report)
+{
+    size_t g = report->head.group_count;
+    int64_t users = 0;
+    memset(report->at[g], 0, sizeof report->at[g]);
+    for (int32_t n = 0; n < run->count; n++) {
+        int32_t u = run->who[n];
+        int64_t wanted = 0;
+        if (!in_group(run, rule, u))
+            continue;
+        for (int64_t e = run->truth->offset[u]; e < run->truth->offset[u + 1]; e++)
+            if (!rule->item || rule->item[run->truth->column[e]] == rule->item_value)
+                truth[wanted++] = run->truth->column[e];
+        if (wanted == 0)
+            continue;
+        users++;
+        for (int j = 0; j < run->ks; j++)
+            inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->k[j], truth, wanted, &report->at[g][j]);
+    }
+    for (int j = 0; j < run->ks; j++) {
+        int64_t listed = 0;
+        memset(run->listed, 0, (size_t)run->data->items.count);
+        for (int32_t n = 0; n < run->count; n++)
+            for (int p = 0; p < run->k[j] && in_group(run, rule, run->who[n]); p++)
+                if (run->top[(size_t)n * (size_t)run->longest + (size_t)p] >= 0)
+                    run->listed[run->top[(size_t)n * (size_t)run->longest + (size_t)p]] = 1;
+        for (int32_t i = 0; i < run->data->items.count; i++)
+            listed += run->listed[i];
+        inmo_metrics_mean(&report->at[g][j], users);
+        report->at[g][j].k = run->k[j];
+        report->at[g][j].coverage = run->candidates > 0 ? (double)listed / run->candidates : 0;
+    }
+    if (users == 0 && g > 0)
+        return;
+    memcpy(report->name[g], rule->name, sizeof rule->name);
+    report->group[g] = (struct inmo_group){report->name[g], users, report->at[g]};
+    report->head.group_count++;
+}
+
+static enum inmo_status judge(struct evaluation *run, int is_test, const struct inmo_hooks *hooks,
+                              struct report *report, struct inmo_error *error)
+{
+    static const int64_t bound[] = {0, 10, 20, 50, 100, INT64_MAX};
+    const struct inmo_dataset *data = run->data;
+    int inductive = is_test && data->scenario == INMO_NEW_USERS_ITEMS;
+    struct group_rule rule = {.name = "all", .most = INT64_MAX};
+    int32_t *truth = inmo_alloc((size_t)data->items.count, sizeof *truth);
+    enum inmo_status status = truth ? INMO_OK : inmo_fail_memory(error, "the test items");
+    if (!status)
+        status = rank_all(run, &rule, hooks, error);
+    if (status)
+        goto done;
+    judge_group(run, &rule, truth, report);
+    for (int is_new = 1; is_new >= 0 && inductive; is_new--) {
+        struct group_rule users = {.user = data->new_user, .user_value = (uint8_t)is_new, .most = INT64_MAX};
+        snprintf(users.name, sizeof users.name, "%s-users", is_new ? "new" : "old");
+        judge_group(run, &users, truth, report);
+    }
+    for (size_t b = 0; b + 1 < sizeof bound / sizeof *bound; b++) {
+        struct group_rule history = {.least = bound[b], .most = bound[b + 1] - 1};
+        if (bound[b + 1] == INT64_MAX)
+            snprintf(history.name, sizeof history.name, "history %d+", (int)bound[b]);
+        else
+            snprintf(history.name, sizeof history.name, "history %d-%d", (int)bound[b], (int)bound[b + 1] - 1);
+        judge_group(run, &history, truth, report);
+    }
+    for (int is_new = 1; is_new >= 0 && inductive && !status; is_new--) {
+        struct group_rule items = {.item = data->new_item, .item_value = (uint8_t)is_new, .most = INT64_MAX};
+        snprintf(items.name, sizeof items.name, "%s-items", is_new ? "new" : "old");
+        status = rank_all(run, &items, hooks, error);
+        if (!status)
+            judge_group(run, &items, truth, report);
+    }
+done:
+    inmo_free(truth);
+    return status;
+}
+
+static enum inmo_status make_representations(struct evaluation *run, double alpha, struct inmo_error *error)
+{
+    size_t nodes = (size_t)run->graph->nodes;
+    run->dim = run->model->kind->provider ? run->model->dim : 1;
+    run->r = inmo_alloc(nodes * (size_t)run->dim, sizeof *run->r);
+    run->top = inmo_alloc((size_t)run->count * (size_t)run->longest, sizeof *run->top);
+    run->listed = inmo_alloc((size_t)run->data->items.count, 1);
+    if (!run->r || !run->top || !run->listed)
+        return inmo_fail_memory(error, "evaluation");
+    return inmo_represent(run->model->kind, &run->bound.binding, run->model->layers, run->model->parameter, alpha,
+                          run->r, NULL, error);
+}
+
+enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *data,
+                               const struct inmo_eval_options *options, const struct inmo_hooks *hooks,
+                               struct inmo_report **out, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_eval_options defaults;
+    struct evaluation run = {.model = model, .data = data};
+    struct report *report = NULL;
+    const struct inmo_csr *lists[2] = {&data->train, &data->later};
+    size_t setting_count;
+    const struct inmo_setting *settings = inmo_eval_settings(&setting_count);
+    double start = inmo_now(), alpha = inmo_model_alpha(model);
+    int is_test;
+
+    inmo_eval_options_init(&defaults);
+    options = options ? options : &defaults;
+    status = inmo_settings_check(settings, setting_count, options, error);
+    if (!status)
+        status = parse_ks(options->ks, &run, error);
+    if (status)
+        goto done;
+    is_test = strcmp(options->part, "test") == 0;
+    if (options->eval_alpha)
+        alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : model->alpha_reached;
+    status = check_scenario(model, data, is_test, options->without_new, error);
+    if (status)
+        goto done;
+    run.truth = is_test ? &data->test : &data->valid;
+    run.mask[0] = &data->train;
+    run.mask[1] = is_test ? &data->valid : NULL;
+    run.mask[2] = is_test ? &data->later : NULL;
+    if (inmo_csr_count(run.truth) == 0) {
+        status = inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
+        goto done;
+    }
+    status = inmo_graph_build(data->users.count, data->items.count, lists, is_test && !options->without_new ? 2 : 1,
+                              &run.graph, error);
+    if (!status)
+        status = inmo_model_bind(model, run.graph, &data->users, &data->items, &run.bound, error);
+    if (!status)
+        status = inmo_rank_users(run.truth, &run.who, &run.count, error);
+    if (!status)
+        status = make_representations(&run, alpha, error);
+    if (status)
+        goto done;
+    report = inmo_alloc_zero(1, sizeof *report);
+    if (!report) {
+        status = inmo_fail_memory(error, "the report");
+        goto done;
+    }
+    status = judge(&run, is_test, hooks, report, error);
+    if (status)
+        goto done;
+    report->head.k_count = (size_t)run.ks;
+    report->head.group = report->group;
+    report->head.seconds = inmo_now() - start;
+    *out = &report->head;
+    report = NULL;
+done:
+    inmo_free(report);
+    inmo_free(run.candidate);
+    inmo_free(run.listed);
+    inmo_free(run.top);
+    inmo_free(run.r);
+    inmo_free(run.who);
+    inmo_model_unbind(&run.bound);
+    inmo_graph_free(run.graph);
+    return status;
+}

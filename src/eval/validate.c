@@ -1,0 +1,74 @@
+/* validate.c - see validate.h. */
+#include "eval/validate.h"
+
+#include "base/memory.h"
+#include "eval/metrics.h"
+#include "kernel/rank.h"
+
+struct inmo_validation {
+    const struct inmo_csr *truth, *seen;
+    int k;
+    int32_t *who, count;
+    int32_t *top;  // (count, k)
+};
+
+void inmo_validation_free(struct inmo_validation *validation)
+{
+    if (!validation)
+        return;
+    inmo_free(validation->top);
+    inmo_free(validation->who);
+    inmo_free(validation);
+}
+
+enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k,
+                                     struct inmo_validation **out, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_validation *validation = inmo_alloc_zero(1, sizeof *validation);
+    if (!validation)
+        return inmo_fail_memory(error, "validation");
+    validation->truth = truth;
+    validation->seen = seen;
+    validation->k = k;
+    status = inmo_rank_users(truth, &validation->who, &validation->count, error);
+    if (!status) {
+        validation->top = inmo_alloc((size_t)validation->count * (size_t)k, sizeof(int32_t));
+        if (!validation->top)
+            status = inmo_fail_memory(error, "validation");
+    }
+    if (status)
+        inmo_validation_free(validation);
+    else
+        *out = validation;
+    return status;
+}
+
+enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, int dim, const float *r,
+                                      const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error)
+{
+    const struct inmo_csr *truth = validation->truth;
+    struct inmo_metrics sum = {0};
+    struct inmo_rank job = {
+        .dim = dim,
+        .user = r,
+        .item = r + (size_t)truth->rows * (size_t)dim,
+        .items = truth->columns,
+        .who = validation->who,
+        .count = validation->count,
+        .mask = {validation->seen},
+        .k = validation->k,
+        .top_item = validation->top,
+    };
+    enum inmo_status status = inmo_rank(&job, hooks, error);
+    if (status)
+        return status;
+    for (int32_t n = 0; n < validation->count; n++) {
+        int32_t u = validation->who[n];
+        inmo_metrics_add(validation->top + (size_t)n * (size_t)validation->k, validation->k,
+                         truth->column + truth->offset[u], inmo_csr_degree(truth, u), &sum);
+    }
+    inmo_metrics_mean(&sum, validation->count);
+    *ndcg = sum.ndcg;
+    return INMO_OK;
+}

@@ -1,0 +1,244 @@
+/* modelfile.c - a model in one file (tensorfile kind "model", version 1; layout: docs/formats.md).
+ *
+ *     users.offset users.text items.offset items.text      external ids
+ *     train.offset train.item valid.offset valid.item      interactions among them, by user
+ *     template.users template.items                        inmo models: numbers of the templates, ascending
+ *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
+ *                                                          or the table, users then items
+ *
+ * Everything is checked before it is believed: a file that passes its checksum may still have been written by
+ * something else. */
+#include "base/memory.h"
+#include "base/tensorfile.h"
+#include "model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODEL_VERSION = 1 };
+
+static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_t count, const void *data)
+{
+    return (struct inmo_tensor){name, dtype, count, 0, data};
+}
+
+enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    const struct inmo_provider *provider = model->kind->provider;
+    int32_t user_rows = 0, *template_item = NULL;
+    size_t count = 0;
+    char dim[16], layers[16], alpha[48];
+    struct inmo_tensor tensor[12];
+    struct inmo_metadata metadata[] = {
+        {"model", model->kind->name},  {"dim", dim},
+        {"layers", layers},            {"alpha_reached", alpha},
+        {"eval_alpha", model->alpha_one ? "one" : "reached"},
+        {"configuration", model->configuration}, {"record", model->record},
+    };
+    snprintf(dim, sizeof dim, "%d", model->dim);
+    snprintf(layers, sizeof layers, "%d", model->layers);
+    snprintf(alpha, sizeof alpha, "%.17g", model->alpha_reached);
+    tensor[count++] = vector("users.offset", INMO_I64, (int64_t)model->users.count + 1, model->users.offset);
+    tensor[count++] = vector("users.text", INMO_U8, model->users.offset[model->users.count], model->users.text);
+    tensor[count++] = vector("items.offset", INMO_I64, (int64_t)model->items.count + 1, model->items.offset);
+    tensor[count++] = vector("items.text", INMO_U8, model->items.offset[model->items.count], model->items.text);
+    tensor[count++] = vector("train.offset", INMO_I64, (int64_t)model->users.count + 1, model->train.offset);
+    tensor[count++] = vector("train.item", INMO_I32, inmo_csr_count(&model->train), model->train.column);
+    tensor[count++] = vector("valid.offset", INMO_I64, (int64_t)model->users.count + 1, model->valid.offset);
+    tensor[count++] = vector("valid.item", INMO_I32, inmo_csr_count(&model->valid), model->valid.column);
+    if (model->node_of_row) {
+        while (user_rows < model->rows && model->node_of_row[user_rows] < model->users.count)
+            user_rows++;
+        template_item = inmo_alloc((size_t)(model->rows - user_rows), sizeof *template_item);
+        if (!template_item)
+            return inmo_fail_memory(error, "saving the model");
+        for (int32_t r = user_rows; r < model->rows; r++)
+            template_item[r - user_rows] = model->node_of_row[r] - model->users.count;
+        tensor[count++] = vector("template.users", INMO_I32, user_rows, model->node_of_row);
+        tensor[count++] = vector("template.items", INMO_I32, model->rows - user_rows, template_item);
+    }
+    if (provider)
+        tensor[count++] = (struct inmo_tensor){"parameters", INMO_F32, (int64_t)model->rows + provider->extra_rows,
+                                               model->dim, model->parameter};
+    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, sizeof metadata / sizeof *metadata,
+                                   tensor, count, error);
+    inmo_free(template_item);
+    return status;
+}
+
+static enum inmo_status bad(const char *path, const char *what, struct inmo_error *error)
+{
+    return inmo_fail(error, INMO_FORMAT, "%s is not a model this program can use: %s", path, what);
+}
+
+static enum inmo_status load_ids(const struct inmo_tensorfile *file, const char *path, const char *side,
+                                 struct inmo_idmap *map, struct inmo_error *error)
+{
+    struct inmo_tensor offset, text;
+    const int64_t *start;
+    char name[32];
+    enum inmo_status status;
+    snprintf(name, sizeof name, "%s.offset", side);
+    status = inmo_tensorfile_get(file, name, INMO_I64, -1, 0, &offset, error);
+    if (status)
+        return status;
+    snprintf(name, sizeof name, "%s.text", side);
+    status = inmo_tensorfile_get(file, name, INMO_U8, -1, 0, &text, error);
+    if (status)
+        return status;
+    start = offset.data;
+    if (offset.rows < 1 || offset.rows > INT32_MAX || start[0] != 0 || start[offset.rows - 1] != text.rows)
+        return bad(path, "its ids are inconsistent", error);
+    for (int64_t n = 0; n + 1 < offset.rows; n++)
+        if (start[n + 1] <= start[n] || start[n + 1] > text.rows ||
+            ((const char *)text.data)[start[n + 1] - 1] != '\0')
+            return bad(path, "its ids are inconsistent", error);
+    *map = (struct inmo_idmap){.count = (int32_t)(offset.rows - 1), .offset = start, .text = text.data};
+    return INMO_OK;
+}
+
+static enum inmo_status load_list(const struct inmo_tensorfile *file, const char *path, const char *part, int32_t users,
+                                  int32_t items, struct inmo_csr *list, struct inmo_error *error)
+{
+    struct inmo_tensor offset, item;
+    const int64_t *start;
+    const int32_t *column;
+    char name[32];
+    enum inmo_status status;
+    snprintf(name, sizeof name, "%s.offset", part);
+    status = inmo_tensorfile_get(file, name, INMO_I64, (int64_t)users + 1, 0, &offset, error);
+    if (status)
+        return status;
+    snprintf(name, sizeof name, "%s.item", part);
+    status = inmo_tensorfile_get(file, name, INMO_I32, -1, 0, &item, error);
+    if (status)
+        return status;
+    start = offset.data;
+    column = item.data;
+    if (start[0] != 0 || start[users] != item.rows)
+        return bad(path, "its interactions are inconsistent", error);
+    for (int32_t u = 0; u < users; u++) {
+        if (start[u + 1] < start[u] || start[u + 1] > item.rows)
+            return bad(path, "its interactions are inconsistent", error);
+        for (int64_t e = start[u]; e < start[u + 1]; e++)
+            if (column[e] < 0 || column[e] >= items || (e > start[u] && column[e] <= column[e - 1]))
+                return bad(path, "its interactions are inconsistent", error);
+    }
+    *list = (struct inmo_csr){users, items, start, column};
+    return INMO_OK;
+}
+
+/* Copies the template numbers of one side as nodes; the list must be ascending and in range. */
+static enum inmo_status load_templates(const char *path, const struct inmo_tensor *list, int32_t count, int32_t first,
+                                       int32_t *node, struct inmo_error *error)
+{
+    const int32_t *number = list->data;
+    for (int64_t n = 0; n < list->rows; n++) {
+        if (number[n] < 0 || number[n] >= count || (n > 0 && number[n] <= number[n - 1]))
+            return bad(path, "its templates are inconsistent", error);
+        node[n] = first + number[n];
+    }
+    return INMO_OK;
+}
+
+static enum inmo_status load_parameters(const char *path, struct inmo_model *model, int32_t **nodes,
+                                        struct inmo_error *error)
+{
+    const struct inmo_provider *provider = model->kind->provider;
+    struct inmo_tensor users = {0}, items = {0}, parameters;
+    int64_t rows = (int64_t)model->users.count + model->items.count;
+    enum inmo_status status = INMO_OK;
+    if (!provider)
+        return INMO_OK;
+    if (provider->inductive) {
+        status = inmo_tensorfile_get(model->file, "template.users", INMO_I32, -1, 0, &users, error);
+        if (!status)
+            status = inmo_tensorfile_get(model->file, "template.items", INMO_I32, -1, 0, &items, error);
+        if (status)
+            return status;
+        if (users.rows > model->users.count || items.rows > model->items.count)
+            return bad(path, "its templates are inconsistent", error);
+        rows = users.rows + items.rows;
+        *nodes = inmo_alloc((size_t)rows, sizeof **nodes);
+        if (!*nodes)
+            return inmo_fail_memory(error, "the model");
+        model->node_of_row = *nodes;
+        status = load_templates(path, &users, model->users.count, 0, *nodes, error);
+        if (!status)
+            status = load_templates(path, &items, model->items.count, model->users.count, *nodes + users.rows, error);
+        if (status)
+            return status;
+    }
+    status = inmo_tensorfile_get(model->file, "parameters", INMO_F32, rows + provider->extra_rows, model->dim,
+                                 &parameters, error);
+    if (status)
+        return status;
+    model->rows = (int32_t)rows;
+    model->parameter = parameters.data;
+    return INMO_OK;
+}
+
+static enum inmo_status load_configuration(const char *path, struct inmo_model *model, struct inmo_error *error)
+{
+    const char *name = inmo_tensorfile_metadata(model->file, "model");
+    const char *dim = inmo_tensorfile_metadata(model->file, "dim");
+    const char *layers = inmo_tensorfile_metadata(model->file, "layers");
+    const char *alpha = inmo_tensorfile_metadata(model->file, "alpha_reached");
+    const char *eval_alpha = inmo_tensorfile_metadata(model->file, "eval_alpha");
+    const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
+    const char *record = inmo_tensorfile_metadata(model->file, "record");
+    if (!name || !dim || !layers || !alpha || !eval_alpha || !configuration || !record)
+        return bad(path, "its description is incomplete", error);
+    model->kind = inmo_model_kind_find(name);
+    if (!model->kind)
+        return inmo_fail(error, INMO_FORMAT, "%s holds a '%s', which this program does not know", path, name);
+    model->dim = atoi(dim);
+    model->layers = atoi(layers);
+    model->alpha_reached = strtod(alpha, NULL);
+    model->alpha_one = strcmp(eval_alpha, "one") == 0;
+    if (model->dim < 1 || model->dim > 4096 || model->layers < 0 || model->layers > 16 ||
+        !isfinite(model->alpha_reached))
+        return bad(path, "its description is out of bounds", error);
+    model->configuration = inmo_copy_string(configuration);
+    model->record = inmo_copy_string(record);
+    if (!model->configuration || !model->record)
+        return inmo_fail_memory(error, "the model");
+    return INMO_OK;
+}
+
+enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_model *model = inmo_alloc_zero(1, sizeof *model);
+    int32_t *nodes = NULL;
+    if (!model) {
+        status = inmo_fail_memory(error, "the model");
+        goto done;
+    }
+    status = inmo_tensorfile_open(path, "model", MODEL_VERSION, &model->file, error);
+    if (!status)
+        status = load_configuration(path, model, error);
+    if (!status)
+        status = load_ids(model->file, path, "users", &model->users, error);
+    if (!status)
+        status = load_ids(model->file, path, "items", &model->items, error);
+    if (!status)
+        status = load_list(model->file, path, "train", model->users.count, model->items.count, &model->train, error);
+    if (!status)
+        status = load_list(model->file, path, "valid", model->users.count, model->items.count, &model->valid, error);
+    if (!status)
+        status = load_parameters(path, model, &nodes, error);
+    if (status)
+        goto done;
+    model->owned_nodes = nodes;
+    nodes = NULL;
+    *out = model;
+    model = NULL;
+done:
+    inmo_free(nodes);
+    inmo_model_free(model);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* graph.c - builds the graph from lists of interactions. O(edges) time; the item side comes from one pass over the
+ * user side in ascending order, so its neighbours are ascending without a sort. */
+#include "graph/graph.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Merges the ascending rows of all lists into out (if not NULL) without repeats; returns how many there are. */
+static int64_t merge_row(const struct inmo_csr *const *lists, size_t count, int32_t row, int32_t *out)
+{
+    enum { MOST_LISTS = 8 };
+    int64_t at[MOST_LISTS], end[MOST_LISTS], written = 0;
+    for (size_t l = 0; l < count; l++) {
+        int empty = !lists[l]->offset || row >= lists[l]->rows;
+        at[l] = empty ? 0 : lists[l]->offset[row];
+        end[l] = empty ? 0 : lists[l]->offset[row + 1];
+    }
+    for (;;) {
+        int32_t least = INT32_MAX;
+        int found = 0;
+        for (size_t l = 0; l < count; l++)
+            if (at[l] < end[l] && lists[l]->column[at[l]] <= least) {
+                least = lists[l]->column[at[l]];
+                found = 1;
+            }
+        if (!found)
+            return written;
+        for (size_t l = 0; l < count; l++)
+            if (at[l] < end[l] && lists[l]->column[at[l]] == least)
+                at[l]++;
+        if (out)
+            out[written] = least;
+        written++;
+    }
+}
+
+enum inmo_status inmo_csr_union(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
+                                struct inmo_csr *merged, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    int64_t *offset = NULL;
+    int32_t *column = NULL;
+
+    offset = inmo_alloc((size_t)users + 1, sizeof *offset);
+    if (!offset) {
+        status = inmo_fail_memory(error, "a list of interactions");
+        goto done;
+    }
+    offset[0] = 0;
+    for (int32_t u = 0; u < users; u++)
+        offset[u + 1] = offset[u] + merge_row(lists, count, u, NULL);
+    column = inmo_alloc((size_t)offset[users], sizeof *column);
+    if (!column) {
+        status = inmo_fail_memory(error, "a list of interactions");
+        goto done;
+    }
+    for (int32_t u = 0; u < users; u++)
+        merge_row(lists, count, u, column + offset[u]);
+    *merged = (struct inmo_csr){users, items, offset, column};
+    offset = NULL;
+    column = NULL;
+done:
+    inmo_free(column);
+    inmo_free(offset);
+    return status;
+}
+
+void inmo_csr_free(struct inmo_csr *csr)
+{
+    inmo_free((void *)csr->column);
+    inmo_free((void *)csr->offset);
+    *csr = (struct inmo_csr){0};
+}
+
+static void fill_degrees(struct inmo_graph *graph)
+{
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        double degree = (double)inmo_graph_degree(graph, v);
+        degree = degree < 1 ? 1 : degree;
+        graph->inverse_degree[v] = (float)(1 / degree);
+        graph->root_degree[v] = (float)sqrt(degree);
+        graph->inverse_root_degree[v] = (float)(1 / sqrt(degree));
+    }
+}
+
+/* Users' rows become node numbers; items' rows are filled by walking the users in ascending order. */
+static void fill_edges(struct inmo_graph *graph, const struct inmo_csr *list, int64_t *cursor)
+{
+    int32_t users = graph->users;
+    memset(graph->offset, 0, ((size_t)graph->nodes + 1) * sizeof *graph->offset);
+    for (int64_t e = 0; e < graph->edges; e++)
+        graph->offset[users + list->column[e] + 1]++;
+    memcpy(graph->offset, list->offset, ((size_t)users + 1) * sizeof *graph->offset);
+    for (int32_t v = users; v < graph->nodes; v++)
+        graph->offset[v + 1] += graph->offset[v];
+    for (int32_t i = 0; i < graph->items; i++)
+        cursor[i] = graph->offset[users + i];
+    for (int32_t u = 0; u < users; u++)
+        for (int64_t e = list->offset[u]; e < list->offset[u + 1]; e++) {
+            graph->neighbour[e] = users + list->column[e];
+            graph->neighbour[cursor[list->column[e]]++] = u;
+        }
+}
+
+enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
+                                  struct inmo_graph **out, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_graph *graph = NULL;
+    struct inmo_csr list = {0};
+    int64_t *cursor = NULL;
+    size_t nodes = (size_t)users + (size_t)items;
+
+    if (nodes > INT32_MAX) {
+        status = inmo_fail(error, INMO_INPUT, "%zu users and items; at most %d together", nodes, INT32_MAX);
+        goto done;
+    }
+    status = inmo_csr_union(users, items, lists, count, &list, error);
+    if (status)
+        goto done;
+    graph = inmo_alloc_zero(1, sizeof *graph);
+    cursor = inmo_alloc((size_t)items, sizeof *cursor);
+    if (graph) {
+        graph->users = users;
+        graph->items = items;
+        graph->nodes = (int32_t)nodes;
+        graph->edges = inmo_csr_count(&list);
+        graph->offset = inmo_alloc(nodes + 1, sizeof *graph->offset);
+        graph->neighbour = inmo_alloc(2 * (size_t)graph->edges, sizeof *graph->neighbour);
+        graph->inverse_degree = inmo_alloc(nodes, sizeof(float));
+        graph->inverse_root_degree = inmo_alloc(nodes, sizeof(float));
+        graph->root_degree = inmo_alloc(nodes, sizeof(float));
+    }
+    if (!graph || !cursor || !graph->offset || !graph->neighbour || !graph->inverse_degree ||
+        !graph->inverse_root_degree || !graph->root_degree) {
+        status = inmo_fail_memory(error, "the interaction graph");
+        goto done;
+    }
+    fill_edges(graph, &list, cursor);
+    fill_degrees(graph);
+    *out = graph;
+    graph = NULL;
+done:
+    inmo_free(cursor);
+    inmo_graph_free(graph);
+    inmo_csr_free(&list);
+    return status;
+}
+
+void inmo_graph_free(struct inmo_graph *graph)
+{
+    if (!graph)
+        return;
+    inmo_free(graph->root_degree);
+    inmo_free(graph->inverse_root_degree);
+    inmo_free(graph->inverse_degree);
+    inmo_free(graph->neighbour);
+    inmo_free(graph->offset);
+    inmo_free(graph);
+}

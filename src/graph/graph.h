@@ -1,0 +1,38 @@
+/* graph.h - the observed graph: users and items as one set of nodes, each with its neighbours.
+ *
+ *     node v < users is user v; node users + i is item i
+ *     neighbours of v: neighbour[offset[v]] .. neighbour[offset[v + 1] - 1], ascending
+ *
+ * One array holds both directions, so that a product with the symmetric adjacency is one pass over it. */
+#ifndef INMO_GRAPH_GRAPH_H
+#define INMO_GRAPH_GRAPH_H
+
+#include "base/csr.h"
+#include "base/status.h"
+
+struct inmo_graph {
+    int32_t users, items, nodes;
+    int64_t edges;
+    int64_t *offset;             // (nodes + 1)
+    int32_t *neighbour;          // (2 edges)
+    float *inverse_degree;       // (nodes) 1 / max(degree, 1)
+    float *inverse_root_degree;  // (nodes) 1 / sqrt(max(degree, 1))
+    float *root_degree;          // (nodes) sqrt(max(degree, 1))
+};
+
+static inline int64_t inmo_graph_degree(const struct inmo_graph *graph, int32_t node)
+{
+    return graph->offset[node + 1] - graph->offset[node];
+}
+
+/* The union of some interaction lists over the same users and items; a list without arrays is empty. */
+enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
+                                  struct inmo_graph **graph, struct inmo_error *error);
+void inmo_graph_free(struct inmo_graph *graph);
+
+/* The users' rows as a list of interactions with item numbers (columns are items, not nodes); owns its arrays. */
+enum inmo_status inmo_csr_union(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
+                                struct inmo_csr *merged, struct inmo_error *error);
+void inmo_csr_free(struct inmo_csr *csr);
+
+#endif

@@ -1,0 +1,127 @@
+/* svd.c - randomised subspace iteration (Halko, Martinsson, Tropp 2011): a random block of rank + extra columns is
+ * multiplied by Y and its transpose in turn and orthogonalised in between; the small matrix that is left is
+ * decomposed exactly.
+ *
+ *     Q_i random;  repeat: Q_u = qr(Y Q_i), Q_i = qr(Y' Q_u);   Y Q_i = W S Z'  =>  U = W, V = Q_i Z
+ *
+ * Cost: 2 iterations + 1 products with Y, each 2 E (rank + extra) flops, and as many QRs of 2 n (rank + extra)^2. */
+#include "graph/svd.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <string.h>
+
+enum { EXTRA = 12 };
+
+void inmo_svd_free(struct inmo_svd *svd)
+{
+    if (!svd)
+        return;
+    inmo_free(svd->v);
+    inmo_free(svd->s);
+    inmo_free(svd->u);
+    inmo_free(svd);
+}
+
+/* out[v] = Σ_{w in N_v} x[w - from_first], v in [first, first + count), with D^-1/2 on both sides when normalised. */
+static void multiply(const struct inmo_graph *graph, int normalised, int32_t first, int32_t count, const float *x,
+                     int columns, float *out)
+{
+    int32_t from_first = first == 0 ? graph->users : 0;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
+    for (int32_t n = 0; n < count; n++) {
+        float *sum = out + (size_t)n * (size_t)columns;
+        memset(sum, 0, (size_t)columns * sizeof *sum);
+        for (int64_t e = graph->offset[first + n]; e < graph->offset[first + n + 1]; e++) {
+            const float *row = x + (size_t)(graph->neighbour[e] - from_first) * (size_t)columns;
+            float weight = normalised ? graph->inverse_root_degree[graph->neighbour[e]] : 1;
+            for (int j = 0; j < columns; j++)
+                sum[j] += weight * row[j];
+        }
+        for (int j = 0; j < columns && normalised; j++)
+            sum[j] *= graph->inverse_root_degree[first + n];
+    }
+}
+
+/* Columns of a become orthonormal. */
+static int orthonormalise(int rows, int columns, float *a, float *tau)
+{
+    return LAPACKE_sgeqrf(LAPACK_ROW_MAJOR, rows, columns, a, columns, tau) ||
+           LAPACKE_sorgqr(LAPACK_ROW_MAJOR, rows, columns, columns, a, columns, tau);
+}
+
+enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int normalised, int iterations,
+                                  uint64_t seed, struct inmo_svd **out, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    int32_t least = graph->users < graph->items ? graph->users : graph->items;
+    int columns = rank + EXTRA < least ? rank + EXTRA : least, blas_threads = openblas_get_num_threads();
+    size_t users = (size_t)graph->users, items = (size_t)graph->items, width = (size_t)columns;
+    uint64_t key = inmo_key(seed, INMO_STREAM_SVD);
+    struct inmo_svd *svd = NULL;
+    float *qu = NULL, *qi = NULL, *tau = NULL, *s = NULL, *z = NULL, *left = NULL, *rest = NULL;
+    int failed = 0;
+
+    rank = rank < columns ? rank : columns;
+    svd = inmo_alloc_zero(1, sizeof *svd);
+    qu = inmo_alloc(users * width, sizeof *qu);
+    qi = inmo_alloc(items * width, sizeof *qi);
+    tau = inmo_alloc(width, sizeof *tau);
+    s = inmo_alloc(width, sizeof *s);
+    z = inmo_alloc(width * width, sizeof *z);
+    left = inmo_alloc(width * width, sizeof *left);
+    rest = inmo_alloc(width * width, sizeof *rest);
+    if (svd) {
+        svd->rank = rank;
+        svd->u = inmo_alloc(users * (size_t)rank, sizeof(float));
+        svd->s = inmo_alloc((size_t)rank, sizeof(float));
+        svd->v = inmo_alloc(items * (size_t)rank, sizeof(float));
+    }
+    if (!svd || !qu || !qi || !tau || !s || !z || !left || !rest || !svd->u || !svd->s || !svd->v) {
+        status = inmo_fail_memory(error, "the singular value decomposition");
+        goto done;
+    }
+    openblas_set_num_threads(1); /* a fixed number of threads, so that the order of addition is fixed */
+    for (size_t n = 0; n < items * width; n++)
+        qi[n] = (float)inmo_random_normal(key, n);
+    for (int k = 0; k < iterations && !failed; k++) {
+        multiply(graph, normalised, 0, graph->users, qi, columns, qu);
+        failed = orthonormalise(graph->users, columns, qu, tau);
+        multiply(graph, normalised, graph->users, graph->items, qu, columns, qi);
+        failed = failed || orthonormalise(graph->items, columns, qi, tau);
+    }
+    /* Y Q_i = Q R (QR), R = left S Z'  =>  U = Q left, V = Q_i Z */
+    multiply(graph, normalised, 0, graph->users, qi, columns, qu);
+    failed = failed || LAPACKE_sgeqrf(LAPACK_ROW_MAJOR, graph->users, columns, qu, columns, tau);
+    for (size_t r = 0; r < width; r++)
+        for (size_t c = 0; c < width; c++)
+            rest[r * width + c] = c >= r ? qu[r * width + c] : 0;
+    failed = failed || LAPACKE_sorgqr(LAPACK_ROW_MAJOR, graph->users, columns, columns, qu, columns, tau) ||
+             LAPACKE_sgesdd(LAPACK_ROW_MAJOR, 'A', columns, columns, rest, columns, s, left, columns, z, columns);
+    if (!failed) {
+        memcpy(svd->s, s, (size_t)rank * sizeof *s);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, graph->users, rank, columns, 1, qu, columns, left,
+                    columns, 0, svd->u, rank);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, graph->items, rank, columns, 1, qi, columns, z, columns, 0,
+                    svd->v, rank);
+        *out = svd;
+        svd = NULL;
+    } else {
+        status = inmo_fail(error, INMO_NUMERIC, "the singular value decomposition did not converge");
+    }
+    openblas_set_num_threads(blas_threads);
+done:
+    inmo_free(rest);
+    inmo_free(left);
+    inmo_free(z);
+    inmo_free(s);
+    inmo_free(tau);
+    inmo_free(qi);
+    inmo_free(qu);
+    inmo_svd_free(svd);
+    return status;
+}

@@ -1,0 +1,172 @@
+/* template.c - the six rules and the choice. O(E) each, and one truncated SVD for the two that need it. */
+#include "graph/template.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "graph/svd.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SVD_ITERATIONS = 8, PAGE_RANK_ITERATIONS = 200 };
+
+/* Σ over neighbours of 1 / degree, or of degree. */
+static double neighbour_sum(const struct inmo_graph *graph, int32_t v, int inverse)
+{
+    double sum = 0;
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
+        double degree = (double)inmo_graph_degree(graph, graph->neighbour[e]);
+        sum += inverse ? 1 / degree : degree;
+    }
+    return sum;
+}
+
+/* factor holds the singular vectors of one side, (count, rank). Writes ‖s_v‖²: that of column v of F F', which is
+ * ‖F_v‖² as F'F = 1, or of column v of D^-1 F F', which is F_v' M F_v with M = Σ_k F_k F_k' / d_k². */
+static void column_norms(const struct inmo_graph *graph, int32_t first, int32_t count, const float *factor, int rank,
+                         double *m, double *norm)
+{
+    size_t width = (size_t)rank;
+    if (m) {
+        memset(m, 0, width * width * sizeof *m);
+        for (int32_t n = 0; n < count; n++) {
+            double degree = (double)inmo_graph_degree(graph, first + n), share = degree > 0 ? 1 / (degree * degree) : 0;
+            const float *f = factor + (size_t)n * width;
+            for (size_t a = 0; a < width; a++)
+                for (size_t b = 0; b < width; b++)
+                    m[a * width + b] += share * f[a] * f[b];
+        }
+    }
+    for (int32_t n = 0; n < count; n++) {
+        const float *f = factor + (size_t)n * width;
+        double sum = 0;
+        for (size_t a = 0; a < width; a++) {
+            double row = 0;
+            for (size_t b = 0; m && b < width; b++)
+                row += m[a * width + b] * f[b];
+            sum += f[a] * (m ? row : f[a]);
+        }
+        norm[first + n] = sum;
+    }
+}
+
+static enum inmo_status svd_scores(const struct inmo_graph *graph, int normalised, int rank, uint64_t seed,
+                                   double *score, struct inmo_error *error)
+{
+    struct inmo_svd *svd = NULL;
+    double *m = NULL;
+    enum inmo_status status = inmo_svd_compute(graph, rank, 0, SVD_ITERATIONS, seed, &svd, error);
+    if (status)
+        goto done;
+    if (normalised) {
+        m = inmo_alloc((size_t)svd->rank * (size_t)svd->rank, sizeof *m);
+        if (!m) {
+            status = inmo_fail_memory(error, "the template scores");
+            goto done;
+        }
+    }
+    column_norms(graph, 0, graph->users, svd->u, svd->rank, m, score);
+    column_norms(graph, graph->users, graph->items, svd->v, svd->rank, m, score);
+    for (int32_t v = 0; v < graph->nodes; v++)
+        score[v] *= neighbour_sum(graph, v, normalised);
+done:
+    inmo_free(m);
+    inmo_svd_free(svd);
+    return status;
+}
+
+/* rank_v = 0.15 / n + 0.85 (Σ_{w in N_v} rank_w / d_w + share of the nodes without neighbours) */
+static enum inmo_status page_rank(const struct inmo_graph *graph, double *score, struct inmo_error *error)
+{
+    double *next = inmo_alloc((size_t)graph->nodes, sizeof *next), nodes = graph->nodes, change = 1;
+    if (!next)
+        return inmo_fail_memory(error, "the page rank");
+    for (int32_t v = 0; v < graph->nodes; v++)
+        score[v] = 1 / nodes;
+    for (int k = 0; k < PAGE_RANK_ITERATIONS && change > 1e-12; k++) {
+        double stranded = 0;
+        change = 0;
+        for (int32_t v = 0; v < graph->nodes; v++)
+            if (inmo_graph_degree(graph, v) == 0)
+                stranded += score[v];
+        for (int32_t v = 0; v < graph->nodes; v++) {
+            double sum = 0;
+            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
+                sum += score[graph->neighbour[e]] / (double)inmo_graph_degree(graph, graph->neighbour[e]);
+            next[v] = 0.15 / nodes + 0.85 * (sum + stranded / nodes);
+            change += fabs(next[v] - score[v]);
+        }
+        memcpy(score, next, (size_t)graph->nodes * sizeof *next);
+    }
+    inmo_free(next);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char *rule, int rank, uint64_t seed,
+                                      double *score, struct inmo_error *error)
+{
+    uint64_t key = inmo_key(seed, INMO_STREAM_TEMPLATE);
+    if (strcmp(rule, "error-sort-svd") == 0)
+        return svd_scores(graph, 0, rank, seed, score, error);
+    if (strcmp(rule, "error-sort-svd-norm") == 0)
+        return svd_scores(graph, 1, rank, seed, score, error);
+    if (strcmp(rule, "page-rank") == 0)
+        return page_rank(graph, score, error);
+    for (int32_t v = 0; v < graph->nodes; v++)
+        if (strcmp(rule, "degree") == 0)
+            score[v] = (double)inmo_graph_degree(graph, v);
+        else if (strcmp(rule, "random") == 0)
+            score[v] = inmo_random_unit(inmo_random(key, (uint64_t)v));
+        else
+            score[v] = neighbour_sum(graph, v, 1);
+    return INMO_OK;
+}
+
+struct ranked {
+    double score;
+    int32_t node;
+};
+
+static int by_score(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Appends the best of one side. */
+static void choose_side(const struct inmo_graph *graph, const double *score, int32_t first, int32_t count, double share,
+                        struct ranked *ranked, int32_t *node, int32_t *chosen)
+{
+    int32_t found = 0, wanted = (int32_t)ceil(share * count - 1e-9);
+    for (int32_t v = first; v < first + count; v++)
+        if (inmo_graph_degree(graph, v) > 0)
+            ranked[found++] = (struct ranked){score[v], v};
+    qsort(ranked, (size_t)found, sizeof *ranked, by_score);
+    wanted = wanted < found ? wanted : found;
+    for (int32_t n = 0; n < wanted; n++)
+        node[*chosen + n] = ranked[n].node;
+    qsort(node + *chosen, (size_t)wanted, sizeof *node, by_number);
+    *chosen += wanted;
+}
+
+enum inmo_status inmo_template_choose(const struct inmo_graph *graph, const double *score, double user_share,
+                                      double item_share, int32_t *node, int32_t *count, struct inmo_error *error)
+{
+    struct ranked *ranked = inmo_alloc((size_t)graph->nodes, sizeof *ranked);
+    if (!ranked)
+        return inmo_fail_memory(error, "choosing templates");
+    *count = 0;
+    choose_side(graph, score, 0, graph->users, user_share, ranked, node, count);
+    choose_side(graph, score, graph->users, graph->items, item_share, ranked, node, count);
+    inmo_free(ranked);
+    return INMO_OK;
+}

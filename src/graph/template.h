@@ -1,0 +1,17 @@
+/* template.h - which users and items are templates (docs/math.md, "Choosing templates"). */
+#ifndef INMO_GRAPH_TEMPLATE_H
+#define INMO_GRAPH_TEMPLATE_H
+
+#include "graph/graph.h"
+
+#define INMO_TEMPLATE_RULES "error-sort|error-sort-svd|error-sort-svd-norm|degree|page-rank|random"
+
+/* Score of every node under the rule: users compete with users, items with items. */
+enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char *rule, int rank, uint64_t seed,
+                                      double *score, struct inmo_error *error);
+
+/* The ⌈share⌉ highest of each side among nodes with an interaction, as ascending nodes; node has room for all. */
+enum inmo_status inmo_template_choose(const struct inmo_graph *graph, const double *score, double user_share,
+                                      double item_share, int32_t *node, int32_t *count, struct inmo_error *error);
+
+#endif

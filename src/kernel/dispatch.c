@@ -1,0 +1,92 @@
+/* dispatch.c - chooses the instruction set at start-up and spreads rows over threads. */
+#include "base/threads.h"
+#include "kernel/kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct inmo_kernels inmo_kernels_plain;
+#ifdef INMO_HAVE_avx2
+extern const struct inmo_kernels inmo_kernels_avx2;
+#endif
+#ifdef INMO_HAVE_avx512
+extern const struct inmo_kernels inmo_kernels_avx512;
+#endif
+
+const struct inmo_kernels *inmo_kernels_at(int n)
+{
+    const struct inmo_kernels *runnable[4] = {&inmo_kernels_plain};
+    int count = 1;
+#ifdef INMO_HAVE_avx2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        runnable[count++] = &inmo_kernels_avx2;
+#endif
+#ifdef INMO_HAVE_avx512
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        runnable[count++] = &inmo_kernels_avx512;
+#endif
+    return n < count ? runnable[n] : NULL;
+}
+
+static const struct inmo_kernels *choose(void)
+{
+    const char *wanted = getenv("INMO_KERNEL");
+    const struct inmo_kernels *best = NULL, *kernels;
+    for (int n = 0; (kernels = inmo_kernels_at(n)) != NULL; n++)
+        if (!wanted || strcmp(wanted, kernels->name) == 0)
+            best = kernels;
+    return best ? best : &inmo_kernels_plain;
+}
+
+const struct inmo_kernels *inmo_kernels(void)
+{
+    static const struct inmo_kernels *chosen;
+    const struct inmo_kernels *kernels = __atomic_load_n(&chosen, __ATOMIC_ACQUIRE);
+    if (!kernels) {
+        kernels = choose(); /* two threads may both choose, and choose the same */
+        __atomic_store_n(&chosen, kernels, __ATOMIC_RELEASE);
+    }
+    return kernels;
+}
+
+void inmo_gather(const struct inmo_gather *job)
+{
+    enum { CHUNK = 64 };
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int32_t count = job->node ? job->node_count : job->graph->nodes;
+    /* Long rows come in no order, so threads take small chunks as they finish: balanced by work, not by count. */
+#pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
+    for (int32_t begin = 0; begin < count; begin += CHUNK)
+        kernels->gather_range(job, begin, begin + CHUNK < count ? begin + CHUNK : count);
+}
+
+struct inmo_adam inmo_adam_at(double learning_rate, int64_t t)
+{
+    struct inmo_adam adam;
+    adam.rate = (float)(learning_rate / (1 - pow(0.9, (double)t)));
+    adam.root_bias = (float)(1 / sqrt(1 - pow(0.999, (double)t)));
+    return adam;
+}
+
+void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const int32_t *position, const float *gradient,
+                    float *m, float *v, float *parameter)
+{
+    enum { CHUNK = 256 };
+    const struct inmo_kernels *kernels = inmo_kernels();
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int64_t begin = 0; begin < rows; begin += CHUNK) {
+        int64_t end = begin + CHUNK < rows ? begin + CHUNK : rows;
+        if (!position) {
+            int64_t at = begin * dim;
+            kernels->adam((end - begin) * dim, adam, gradient + at, m + at, v + at, parameter + at);
+            continue;
+        }
+        for (int64_t r = begin; r < end; r++) {
+            int64_t at = r * dim;
+            const float *row = position[r] < 0 ? NULL : gradient + (int64_t)position[r] * dim;
+            kernels->adam(dim, adam, row, m + at, v + at, parameter + at);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/* kernel.h - the loops that take the time. Each has a naive twin in reference.c that tests compare it with.
+ *
+ * Every kernel computes an output row wholly in one thread and in a fixed order, so results do not depend on the
+ * number of threads; and sums in the same order at every vector width, without contraction, so they do not
+ * depend on the instruction set either. Dense products go through BLAS (rank.c) and promise the first only. */
+#ifndef INMO_KERNEL_KERNEL_H
+#define INMO_KERNEL_KERNEL_H
+
+#include "graph/graph.h"
+
+#include <stdint.h>
+
+/* Which terms of a sum over neighbours are dropped in this step (docs/math.md, "Drop interaction"). */
+struct inmo_drop {
+    uint32_t threshold;     /* p * 2^32; 0: nothing is dropped */
+    uint32_t key_user_rows; /* key of the side that the rows of users belong to in this pass */
+    uint32_t key_item_rows;
+};
+
+enum { INMO_HASH_USER = 0x9E3779B1, INMO_HASH_ITEM = 0x85EBCA77 };
+
+static inline uint32_t inmo_fmix32(uint32_t h)
+{
+    h ^= h >> 16;
+    h *= 0x85ebca6bu;
+    h ^= h >> 13;
+    h *= 0xc2b2ae35u;
+    return h ^ (h >> 16);
+}
+
+/* Whether the term (user, item) stays; 0xFFFFFFFF stands for "any user" (t_item) or "any item" (t_user). */
+static inline int inmo_drop_keeps(uint32_t key, uint32_t threshold, uint32_t user, uint32_t item)
+{
+    return inmo_fmix32(user * (uint32_t)INMO_HASH_USER + item * (uint32_t)INMO_HASH_ITEM + key) >= threshold;
+}
+
+/* Sparse times dense: for each node v asked for
+ *
+ *     out[v] = scale[v] * ( extra(v) + Σ_{w in neighbours of v, not dropped} weight[w] * x[row(w)] )
+ *
+ * where row(w) = w, or position[w], and a neighbour whose position is negative is passed over. */
+struct inmo_gather {
+    const struct inmo_graph *graph;
+    int dim;
+    const float *x;              // (rows, dim)
+    const int32_t *position;     // (nodes) or NULL
+    const float *weight;         // (nodes) or NULL for 1
+    const float *scale;          // (nodes) or NULL for 1
+    const float *extra_user;     // (dim) first term of the rows of users; NULL: none
+    const float *extra_item;     // (dim) the same for items
+    struct inmo_drop drop;
+    const int32_t *node;         // (node_count) nodes asked for; NULL: all, in order
+    int32_t node_count;
+    float *out;                  // (node_count or nodes, dim), row n for node[n]
+};
+
+/* An Adam step's numbers, the same for all parameters. */
+struct inmo_adam {
+    float rate;          /* eta / (1 - 0.9^t) */
+    float root_bias;     /* 1 / sqrt(1 - 0.999^t) */
+};
+struct inmo_adam inmo_adam_at(double learning_rate, int64_t t);
+
+/* One instruction set's version of the inner loops. */
+struct inmo_kernels {
+    const char *name;
+    void (*gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
+    void (*adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *v, float *parameter);
+    float (*dot)(int dim, const float *a, const float *b);
+    /* score[n] = query . row n, rows (count, dim) */
+    void (*dot_rows)(int64_t count, int dim, const float *query, const float *rows, float *score);
+    /* out += factor * x */
+    void (*add_scaled)(int dim, float factor, const float *x, float *out);
+    /* How many of count scores exceed bound; their positions go to hit (room for count). */
+    int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
+};
+
+/* The best this machine has, chosen once; INMO_KERNEL=plain|avx2|avx512 in the environment overrides. */
+const struct inmo_kernels *inmo_kernels(void);
+/* The variants this build has and this machine can run; NULL past the end. For tests and benchmarks. */
+const struct inmo_kernels *inmo_kernels_at(int n);
+
+/* Parallel over rows. */
+void inmo_gather(const struct inmo_gather *job);
+/* Parallel; gradient rows by position: the gradient of row r is gradient[position[r]], zero where negative.
+ * position NULL: gradient has all rows. */
+void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const int32_t *position, const float *gradient,
+                    float *m, float *v, float *parameter);
+
+/* Naive twins. */
+void inmo_gather_reference(const struct inmo_gather *job);
+void inmo_adam_reference(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *v,
+                         float *parameter);
+
+#endif

@@ -1,0 +1,206 @@
+/* rank.c - see rank.h. Blocks and tiles have fixed sizes, so a user's scores, and with them the order of near ties,
+ * do not depend on the number of threads. */
+#include "kernel/rank.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { USERS = 192, ITEMS = 1024, MASKS = 4 };
+
+/* What one thread works with. */
+struct workspace {
+    float *user;     // (USERS, dim)
+    float *score;    // (USERS, ITEMS)
+    float *top_score;// (USERS, k)
+    int32_t *hit;    // (ITEMS)
+    int64_t *cursor; // (USERS, MASKS) next masked item
+};
+
+static void workspace_free(struct workspace *space)
+{
+    inmo_free(space->cursor);
+    inmo_free(space->hit);
+    inmo_free(space->top_score);
+    inmo_free(space->score);
+    inmo_free(space->user);
+}
+
+static int workspace_make(struct workspace *space, const struct inmo_rank *job)
+{
+    *space = (struct workspace){0};
+    space->user = inmo_alloc((size_t)USERS * (size_t)job->dim, sizeof(float));
+    space->score = inmo_alloc((size_t)USERS * ITEMS, sizeof(float));
+    space->top_score = inmo_alloc((size_t)USERS * (size_t)job->k, sizeof(float));
+    space->hit = inmo_alloc(ITEMS, sizeof(int32_t));
+    space->cursor = inmo_alloc((size_t)USERS * MASKS, sizeof(int64_t));
+    return space->user && space->score && space->top_score && space->hit && space->cursor ? 0 : -1;
+}
+
+/* Scores of masked items become -inf, which nothing exceeds. A mask is ascending, so each tile goes on where the last
+ * one ended. */
+static void mask_tile(const struct inmo_rank *job, const int32_t *place, int32_t who, int64_t *cursor, int32_t begin,
+                      int32_t end, float *score)
+{
+    for (int m = 0; m < MASKS && job->mask[m]; m++) {
+        const struct inmo_csr *mask = job->mask[m];
+        int64_t at = cursor[m], stop;
+        if (!mask->offset)
+            continue;
+        stop = mask->offset[who + 1];
+        for (; at < stop; at++) {
+            int32_t item = place ? place[mask->column[at]] : mask->column[at];
+            if (item >= end)
+                break;
+            if (item >= begin)
+                score[item - begin] = -INFINITY;
+        }
+        cursor[m] = at;
+    }
+}
+
+static void rank_block(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
+                       int32_t first, struct workspace *space)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int32_t count = job->count - first < USERS ? job->count - first : USERS;
+    int32_t kept[USERS] = {0};
+    size_t dim = (size_t)job->dim, k = (size_t)job->k;
+    for (int32_t n = 0; n < count; n++) {
+        memcpy(space->user + (size_t)n * dim, job->user + (size_t)job->who[first + n] * dim, dim * sizeof(float));
+        for (int m = 0; m < MASKS && job->mask[m]; m++)
+            if (job->mask[m]->offset)
+                space->cursor[n * MASKS + m] = job->mask[m]->offset[job->who[first + n]];
+    }
+    for (int32_t begin = 0; begin < items; begin += ITEMS) {
+        int32_t tile = items - begin < ITEMS ? items - begin : ITEMS;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, tile, job->dim, 1, space->user, job->dim,
+                    item + (size_t)begin * dim, job->dim, 0, space->score, ITEMS);
+        for (int32_t n = 0; n < count; n++) {
+            float *score = space->score + (size_t)n * ITEMS;
+            struct inmo_top top = {job->k, kept[n], space->top_score + (size_t)n * k,
+                                   job->top_item + (size_t)(first + n) * k};
+            int32_t hits;
+            mask_tile(job, place, job->who[first + n], space->cursor + n * MASKS, begin, begin + tile, score);
+            hits = kernels->above(tile, score, inmo_top_bound(&top), space->hit);
+            for (int32_t h = 0; h < hits; h++)
+                inmo_top_add(&top, score[space->hit[h]], begin + space->hit[h]);
+            kept[n] = top.count;
+        }
+    }
+    for (int32_t n = 0; n < count; n++) {
+        int32_t *best = job->top_item + (size_t)(first + n) * k;
+        struct inmo_top top = {job->k, kept[n], space->top_score + (size_t)n * k, best};
+        inmo_top_sort(&top);
+        for (int32_t j = 0; j < job->k; j++)
+            best[j] = j < kept[n] ? (job->candidate ? job->candidate[best[j]] : best[j]) : -1;
+        if (job->top_score)
+            memcpy(job->top_score + (size_t)(first + n) * k, space->top_score + (size_t)n * k, k * sizeof(float));
+    }
+}
+
+/* The rows of the candidates alone, and where each item stands among them: one that is no candidate stands at -1,
+ * before every tile. */
+static enum inmo_status pack_candidates(const struct inmo_rank *job, float **item, int32_t **place,
+                                        struct inmo_error *error)
+{
+    size_t dim = (size_t)job->dim;
+    *item = inmo_alloc((size_t)job->candidates * dim, sizeof **item);
+    *place = inmo_alloc((size_t)job->items, sizeof **place);
+    if (!*item || !*place)
+        return inmo_fail_memory(error, "ranking");
+    memset(*place, 0xff, (size_t)job->items * sizeof **place);
+    for (int32_t n = 0; n < job->candidates; n++) {
+        memcpy(*item + (size_t)n * dim, job->item + (size_t)job->candidate[n] * dim, dim * sizeof(float));
+        (*place)[job->candidate[n]] = n;
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    float *packed = NULL;
+    int32_t *place = NULL;
+    int blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    double start = inmo_now(), shown = start;
+    int32_t items = job->candidate ? job->candidates : job->items;
+    atomic_int failed = 0, stop = 0;
+    atomic_int done = 0;
+
+    if (job->candidate) {
+        status = pack_candidates(job, &packed, &place, error);
+        if (status)
+            goto finish;
+    }
+    openblas_set_num_threads(1); /* the blocks are the parallelism */
+#pragma omp parallel num_threads(threads)
+    {
+        struct workspace space;
+        int ready = workspace_make(&space, job) == 0;
+        if (!ready)
+            atomic_store(&failed, 1);
+#pragma omp for schedule(dynamic)
+        for (int32_t first = 0; first < job->count; first += USERS) {
+            if (!ready || atomic_load(&failed) || atomic_load(&stop))
+                continue;
+            rank_block(job, packed ? packed : job->item, place, items, first, &space);
+            atomic_fetch_add(&done, USERS);
+#pragma omp critical(inmo_rank_hooks)
+            if (hooks && inmo_now() - shown > 0.2) {
+                struct inmo_progress progress = {"ranking", atomic_load(&done), job->count, "users",
+                                                 inmo_now() - start, NAN, NAN, NAN};
+                shown = inmo_now();
+                inmo_report_progress(hooks, &progress);
+                if (inmo_is_interrupted(hooks))
+                    atomic_store(&stop, 1);
+            }
+        }
+        workspace_free(&space);
+    }
+    openblas_set_num_threads(blas_threads);
+    if (atomic_load(&failed))
+        status = inmo_fail_memory(error, "ranking");
+    else if (atomic_load(&stop))
+        status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while ranking");
+finish:
+    inmo_free(place);
+    inmo_free(packed);
+    return status;
+}
+
+enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_error *error)
+{
+    double *score = inmo_alloc((size_t)job->items, sizeof *score);
+    if (!score)
+        return inmo_fail_memory(error, "ranking");
+    for (int32_t n = 0; n < job->count; n++) {
+        int32_t u = job->who[n];
+        for (int32_t i = 0; i < job->items; i++) {
+            int ranked = !job->candidate;
+            for (int32_t c = 0; c < job->candidates && !ranked; c++)
+                ranked = job->candidate[c] == i;
+            for (int m = 0; m < MASKS && job->mask[m]; m++)
+                ranked = ranked && !inmo_csr_has(job->mask[m], u, i);
+            score[i] = ranked ? 0 : -INFINITY;
+            for (int j = 0; j < job->dim && ranked; j++)
+                score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
+        }
+        for (int32_t j = 0; j < job->k; j++) {
+            int32_t best = -1;
+            for (int32_t i = 0; i < job->items; i++)
+                if (score[i] > -INFINITY && (best < 0 || score[i] > score[best]))
+                    best = i;
+            job->top_item[(int64_t)n * job->k + j] = best;
+            if (best >= 0)
+                score[best] = -INFINITY;
+        }
+    }
+    inmo_free(score);
+    return INMO_OK;
+}

@@ -1,0 +1,45 @@
+/* rank.h - full ranking: the k best items of many users, masked items left out, without ever storing all scores.
+ *
+ * Users go in blocks, items in tiles; a tile of scores is one BLAS product that stays in the core's cache while it is
+ * masked and scanned for entries above the user's k-th best so far. */
+#ifndef INMO_KERNEL_RANK_H
+#define INMO_KERNEL_RANK_H
+
+#include "base/csr.h"
+#include "base/status.h"
+
+/* The k best seen so far: a heap whose top is the worst. Better: higher score, then smaller item. */
+struct inmo_top {
+    int32_t k, count;
+    float *score;   // (k)
+    int32_t *item;  // (k)
+};
+/* Items must come in ascending order; one that only equals the worst is then never better. */
+void inmo_top_add(struct inmo_top *top, float score, int32_t item);
+/* Best first. The heap is no heap afterwards. */
+void inmo_top_sort(struct inmo_top *top);
+/* What a score must exceed to get in. */
+float inmo_top_bound(const struct inmo_top *top);
+
+struct inmo_rank {
+    int dim;
+    const float *user;         // (users, dim)
+    const float *item;         // (items, dim)
+    int32_t items;
+    const int32_t *who;        // (count) users to rank for
+    int32_t count;
+    const struct inmo_csr *mask[4];  // items of the user in any of these are left out; NULL: none
+    const int32_t *candidate;  // (candidates) the only items ranked, ascending; NULL: all
+    int32_t candidates;
+    int32_t k;
+    int32_t *top_item;         // (count, k) best first, -1 where there are fewer
+    float *top_score;          // (count, k) or NULL
+};
+
+/* Errors: MEMORY, INTERRUPTED. Progress in users. */
+enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks *hooks, struct inmo_error *error);
+
+/* Naive twin: a double loop and a sort. */
+enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_error *error);
+
+#endif

@@ -1,0 +1,162 @@
+/* model.c - the list of models, and binding a model to a graph by external ids. */
+#include "model/model.h"
+
+#include "base/memory.h"
+#include "base/tensorfile.h"
+
+#include <string.h>
+
+static const struct inmo_model_kind kinds[] = {
+    {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn},
+    {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf},
+    {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn},
+    {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf},
+    {"popular", NULL, NULL, NULL},
+};
+
+const struct inmo_model_kind *inmo_model_kind_at(size_t n)
+{
+    return n < sizeof kinds / sizeof *kinds ? kinds + n : NULL;
+}
+
+const struct inmo_model_kind *inmo_model_kind_find(const char *name)
+{
+    for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++)
+        if (strcmp(kinds[n].name, name) == 0 || (kinds[n].alias && strcmp(kinds[n].alias, name) == 0))
+            return kinds + n;
+    return NULL;
+}
+
+int64_t inmo_model_parameter_count(const struct inmo_model *model)
+{
+    if (!model->kind->provider)
+        return 0;
+    return ((int64_t)model->rows + model->kind->provider->extra_rows) * model->dim;
+}
+
+double inmo_model_alpha(const struct inmo_model *model)
+{
+    return model->alpha_one ? 1 : model->alpha_reached;
+}
+
+void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info)
+{
+    *info = (struct inmo_model_info){
+        .name = model->kind->name,
+        .dim = model->dim,
+        .layers = model->layers,
+        .users = model->users.count,
+        .items = model->items.count,
+        .parameters = inmo_model_parameter_count(model),
+        .interactions = inmo_csr_count(&model->train),
+        .configuration = model->configuration,
+        .record = model->record,
+    };
+    for (int32_t r = 0; model->node_of_row && r < model->rows; r++) {
+        info->user_templates += model->node_of_row[r] < model->users.count;
+        info->item_templates += model->node_of_row[r] >= model->users.count;
+    }
+}
+
+void inmo_model_free(struct inmo_model *model)
+{
+    if (!model)
+        return;
+    inmo_idmap_drop_index(&model->items);
+    inmo_idmap_drop_index(&model->users);
+    if (!model->file) {
+        inmo_free((void *)model->parameter);
+        inmo_free((void *)model->node_of_row);
+        inmo_free((void *)model->valid.column);
+        inmo_free((void *)model->valid.offset);
+        inmo_free((void *)model->train.column);
+        inmo_free((void *)model->train.offset);
+        inmo_free((void *)model->items.text);
+        inmo_free((void *)model->items.offset);
+        inmo_free((void *)model->users.text);
+        inmo_free((void *)model->users.offset);
+    }
+    inmo_free(model->owned_nodes);
+    inmo_tensorfile_close(model->file);
+    inmo_free(model->record);
+    inmo_free(model->configuration);
+    inmo_free(model);
+}
+
+void inmo_model_unbind(struct inmo_model_binding *bound)
+{
+    inmo_free(bound->model_item);
+    inmo_free(bound->model_user);
+    inmo_free(bound->node_of_row);
+    inmo_free(bound->row_of_node);
+    *bound = (struct inmo_model_binding){0};
+}
+
+/* map[n] = number in the model of the graph's n-th id. The model is const, so the index is a passing one. */
+static enum inmo_status match_ids(const struct inmo_idmap *theirs, const struct inmo_idmap *ours, int32_t *map,
+                                  struct inmo_error *error)
+{
+    struct inmo_idmap indexed = *ours;
+    enum inmo_status status;
+    indexed.slot = NULL;
+    status = inmo_idmap_index(&indexed, error);
+    if (status)
+        return status;
+    for (int32_t n = 0; n < theirs->count; n++)
+        map[n] = inmo_idmap_find(&indexed, inmo_idmap_id(theirs, n));
+    inmo_idmap_drop_index(&indexed);
+    return INMO_OK;
+}
+
+/* row_of_node and node_of_row of the graph from those of the model. */
+static void bind_rows(const struct inmo_model *model, const struct inmo_graph *graph, const int32_t *graph_node,
+                      struct inmo_model_binding *bound)
+{
+    memset(bound->row_of_node, 0xff, (size_t)graph->nodes * sizeof(int32_t));
+    for (int32_t r = 0; r < model->rows; r++) {
+        int32_t node = graph_node[model->node_of_row ? model->node_of_row[r] : r];
+        bound->node_of_row[r] = node;
+        if (node >= 0)
+            bound->row_of_node[node] = r;
+    }
+}
+
+enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct inmo_graph *graph,
+                                 const struct inmo_idmap *users, const struct inmo_idmap *items,
+                                 struct inmo_model_binding *bound, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_model_binding made = {0};
+    int32_t *graph_node = NULL;  // node of the model -> node of the graph, or -1
+    size_t model_nodes = (size_t)model->users.count + (size_t)model->items.count;
+
+    made.row_of_node = inmo_alloc((size_t)graph->nodes, sizeof(int32_t));
+    made.node_of_row = inmo_alloc((size_t)model->rows, sizeof(int32_t));
+    made.model_user = inmo_alloc((size_t)graph->users, sizeof(int32_t));
+    made.model_item = inmo_alloc((size_t)graph->items, sizeof(int32_t));
+    graph_node = inmo_alloc(model_nodes, sizeof *graph_node);
+    if (!made.row_of_node || !made.node_of_row || !made.model_user || !made.model_item || !graph_node) {
+        status = inmo_fail_memory(error, "matching the model to the graph");
+        goto done;
+    }
+    status = match_ids(users, &model->users, made.model_user, error);
+    if (!status)
+        status = match_ids(items, &model->items, made.model_item, error);
+    if (status)
+        goto done;
+    memset(graph_node, 0xff, model_nodes * sizeof *graph_node);
+    for (int32_t u = 0; u < graph->users; u++)
+        if (made.model_user[u] >= 0)
+            graph_node[made.model_user[u]] = u;
+    for (int32_t i = 0; i < graph->items; i++)
+        if (made.model_item[i] >= 0)
+            graph_node[model->users.count + made.model_item[i]] = graph->users + i;
+    bind_rows(model, graph, graph_node, &made);
+    made.binding = (struct inmo_binding){graph, model->dim, model->rows, made.row_of_node, made.node_of_row};
+    *bound = made;
+    made = (struct inmo_model_binding){0};
+done:
+    inmo_free(graph_node);
+    inmo_model_unbind(&made);
+    return status;
+}

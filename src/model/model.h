@@ -1,0 +1,57 @@
+/* model.h - a trained model: parameters + which node each belongs to + configuration. It has no graph of its own to
+ * compute on; the interactions it was trained on are kept so that its users can be served by name. */
+#ifndef INMO_MODEL_MODEL_H
+#define INMO_MODEL_MODEL_H
+
+#include "base/csr.h"
+#include "base/idmap.h"
+#include "model/seam.h"
+
+/* A name is a pair. Popular has neither: its representation is the item's degree in the observed graph. */
+struct inmo_model_kind {
+    const char *name, *alias;
+    const struct inmo_provider *provider;
+    const struct inmo_backbone *backbone;
+};
+const struct inmo_model_kind *inmo_model_kind_find(const char *name);
+const struct inmo_model_kind *inmo_model_kind_at(size_t n); /* NULL past the end */
+
+struct inmo_tensorfile;
+
+struct inmo_model {
+    const struct inmo_model_kind *kind;
+    int dim, layers;
+    double alpha_reached;        /* of the epoch whose parameters these are */
+    int alpha_one;               /* outside training alpha is 1, not the one reached */
+    struct inmo_idmap users, items;  // those with training interactions
+    struct inmo_csr train, valid;    // among them
+    int32_t rows;                // bound parameter rows
+    const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
+    const float *parameter;      // (rows + extra rows, dim); NULL for popular
+    char *configuration, *record;
+    struct inmo_tensorfile *file;  // owner of the arrays; NULL: they are allocated one by one
+    int32_t *owned_nodes;          // node_of_row of a loaded model, which the file has in two parts
+};
+
+int64_t inmo_model_parameter_count(const struct inmo_model *model);
+double inmo_model_alpha(const struct inmo_model *model);
+
+/* The model's parameters on another set of users and items, matched by external id. */
+struct inmo_model_binding {
+    struct inmo_binding binding;
+    int32_t *row_of_node;  // (nodes)
+    int32_t *node_of_row;  // (rows) -1 where the graph does not have the node
+    int32_t *model_user;   // (users of the graph) number in the model, or -1
+    int32_t *model_item;
+};
+enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct inmo_graph *graph,
+                                 const struct inmo_idmap *users, const struct inmo_idmap *items,
+                                 struct inmo_model_binding *bound, struct inmo_error *error);
+void inmo_model_unbind(struct inmo_model_binding *bound);
+
+/* Representations of all nodes of a graph: r (nodes, dim), and sums (nodes, dim) or NULL. For popular dim is 1. */
+enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
+                                const float *parameter, double alpha, float *r, float *sums,
+                                struct inmo_error *error);
+
+#endif

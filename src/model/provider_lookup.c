@@ -1,0 +1,83 @@
+/* provider_lookup.c - e_v is row v of a learned table. Transductive: a node without a row has no embedding, and gets
+ * zeros here; callers that would show a result for such a node refuse before. */
+#include "base/memory.h"
+#include "base/threads.h"
+#include "model/seam.h"
+
+#include <string.h>
+
+struct inmo_provider_state {
+    struct inmo_binding binding;
+    float *e;  // (most_rows or nodes, dim); NULL while the table itself serves
+};
+
+static void lookup_destroy(struct inmo_provider_state *state)
+{
+    if (!state)
+        return;
+    inmo_free(state->e);
+    inmo_free(state);
+}
+
+static struct inmo_provider_state *lookup_create(const struct inmo_binding *binding, int32_t most_rows, int for_training)
+{
+    struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
+    int32_t rows = binding->row_of_node ? binding->graph->nodes : most_rows;
+    (void)for_training;
+    if (!state)
+        return NULL;
+    state->binding = *binding;
+    if (rows > 0) {
+        state->e = inmo_alloc((size_t)rows * (size_t)binding->dim, sizeof *state->e);
+        if (!state->e) {
+            lookup_destroy(state);
+            state = NULL;
+        }
+    }
+    return state;
+}
+
+static void lookup_begin(struct inmo_provider_state *state, const struct inmo_moment *moment)
+{
+    (void)state;
+    (void)moment;
+}
+
+static const float *lookup_forward(struct inmo_provider_state *state, const float *parameter,
+                                   const struct inmo_rows *rows)
+{
+    const struct inmo_binding *binding = &state->binding;
+    int32_t count = rows ? rows->count : binding->graph->nodes;
+    size_t dim = (size_t)binding->dim;
+    if (!rows && !binding->row_of_node)
+        return parameter;
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t n = 0; n < count; n++) {
+        int32_t v = rows ? rows->node[n] : n, row = binding->row_of_node ? binding->row_of_node[v] : v;
+        if (row >= 0)
+            memcpy(state->e + (size_t)n * dim, parameter + (size_t)row * dim, dim * sizeof *state->e);
+        else
+            memset(state->e + (size_t)n * dim, 0, dim * sizeof *state->e);
+    }
+    return state->e;
+}
+
+/* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
+static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
+{
+    struct inmo_gradient gradient = {de, rows ? rows->position : NULL};
+    (void)state;
+    return gradient;
+}
+
+const struct inmo_provider inmo_provider_lookup = {
+    .name = "lookup",
+    .inductive = 0,
+    .extra_rows = 0,
+    .regularises_output = 0,
+    .create = lookup_create,
+    .destroy = lookup_destroy,
+    .begin = lookup_begin,
+    .forward = lookup_forward,
+    .backward = lookup_backward,
+};

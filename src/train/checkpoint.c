@@ -1,0 +1,149 @@
+/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments, the best epoch's
+ * parameters, and the counters. Random numbers need no state: they are functions of the step's number. */
+#include "base/memory.h"
+#include "base/setting.h"
+#include "base/tensorfile.h"
+#include "train/settings.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { CHECKPOINT_VERSION = 1 };
+
+static uint64_t hash_csr(uint64_t seed, const struct inmo_csr *csr)
+{
+    if (!csr->offset)
+        return seed;
+    seed = XXH3_64bits_withSeed(csr->offset, ((size_t)csr->rows + 1) * sizeof *csr->offset, seed);
+    return XXH3_64bits_withSeed(csr->column, (size_t)inmo_csr_count(csr) * sizeof *csr->column, seed);
+}
+
+uint64_t inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options)
+{
+    size_t count;
+    const struct inmo_setting *settings = inmo_train_settings(&count);
+    uint64_t hash = hash_csr(hash_csr(0, &data->train), &data->valid);
+    for (size_t n = 0; n < inmo_train_settings_of_model(); n++)
+        if (!inmo_train_setting_may_differ(settings + n)) {
+            char *value = inmo_settings_json(settings + n, 1, options);
+            if (value)
+                hash = XXH3_64bits_withSeed(value, strlen(value), hash);
+            inmo_free(value);
+        }
+    return hash;
+}
+
+enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
+{
+    const struct inmo_stepper *stepper = trainer->stepper;
+    int64_t rows = stepper->parameter_rows, dim = stepper->binding.dim;
+    char fingerprint[32], numbers[8][48];
+    struct inmo_metadata metadata[] = {
+        {"fingerprint", fingerprint}, {"epoch", numbers[0]},      {"step", numbers[1]},       {"loss_sum", numbers[2]},
+        {"final_loss", numbers[3]},   {"best_epoch", numbers[4]}, {"best_score", numbers[5]}, {"record", trainer->record},
+    };
+    struct inmo_tensor tensor[] = {
+        {"parameter", INMO_F32, rows, dim, stepper->parameter},
+        {"adam.m", INMO_F32, rows, dim, stepper->m},
+        {"adam.v", INMO_F32, rows, dim, stepper->v},
+        {"best", INMO_F32, rows, dim, trainer->best},
+    };
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
+    snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
+    snprintf(numbers[1], sizeof *numbers, "%lld", (long long)trainer->step);
+    snprintf(numbers[2], sizeof *numbers, "%a", trainer->loss_sum);
+    snprintf(numbers[3], sizeof *numbers, "%a", trainer->final_loss);
+    snprintf(numbers[4], sizeof *numbers, "%d", trainer->best_epoch);
+    snprintf(numbers[5], sizeof *numbers, "%a", trainer->best_score);
+    return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
+                                 sizeof metadata / sizeof *metadata, tensor, trainer->best ? 4 : 3, error);
+}
+
+/* Copies one array of the file. */
+static enum inmo_status restore(const struct inmo_tensorfile *file, const char *name, int64_t rows, int64_t dim,
+                                float *to, struct inmo_error *error)
+{
+    struct inmo_tensor tensor;
+    enum inmo_status status = inmo_tensorfile_get(file, name, INMO_F32, rows, dim, &tensor, error);
+    if (!status)
+        memcpy(to, tensor.data, (size_t)(rows * dim) * sizeof *to);
+    return status;
+}
+
+static double number_of(const struct inmo_tensorfile *file, const char *key)
+{
+    const char *text = inmo_tensorfile_metadata(file, key);
+    return text ? strtod(text, NULL) : NAN;
+}
+
+enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
+{
+    struct inmo_stepper *stepper = trainer->stepper;
+    struct inmo_tensorfile *file = NULL;
+    const char *text;
+    char fingerprint[32];
+    int64_t rows = stepper->parameter_rows, dim = stepper->binding.dim;
+    enum inmo_status status = inmo_tensorfile_open(path, "checkpoint", CHECKPOINT_VERSION, &file, error);
+    if (status)
+        goto done;
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
+    text = inmo_tensorfile_metadata(file, "fingerprint");
+    if (!text || strcmp(text, fingerprint) != 0) {
+        status = inmo_fail(error, INMO_FORMAT,
+                           "%s belongs to a run on other data or with other options; --resume needs the same (only "
+                           "--epochs, --patience and the run's own options may differ)",
+                           path);
+        goto done;
+    }
+    status = restore(file, "parameter", rows, dim, stepper->parameter, error);
+    if (!status)
+        status = restore(file, "adam.m", rows, dim, stepper->m, error);
+    if (!status)
+        status = restore(file, "adam.v", rows, dim, stepper->v, error);
+    if (!status && trainer->best)
+        status = restore(file, "best", rows, dim, trainer->best, error);
+    if (status)
+        goto done;
+    trainer->epoch = (int32_t)number_of(file, "epoch");
+    trainer->step = (int64_t)number_of(file, "step");
+    trainer->loss_sum = number_of(file, "loss_sum");
+    trainer->final_loss = number_of(file, "final_loss");
+    trainer->best_epoch = (int32_t)number_of(file, "best_epoch");
+    trainer->best_score = number_of(file, "best_score");
+    text = inmo_tensorfile_metadata(file, "record");
+    inmo_free(trainer->record);
+    trainer->record_size = strlen(text ? text : "");
+    trainer->record_capacity = trainer->record_size + 1;
+    trainer->record = inmo_copy_string(text ? text : "");
+    if (!trainer->record)
+        status = inmo_fail_memory(error, "the training record");
+done:
+    inmo_tensorfile_close(file);
+    return status;
+}
+
+enum inmo_status inmo_trainer_note_epoch(struct inmo_trainer *trainer, double loss, double score,
+                                         struct inmo_error *error)
+{
+    char line[160];
+    int length = snprintf(line, sizeof line, "%s{\"epoch\": %d, \"loss\": %.9g", trainer->record_size ? ",\n" : "",
+                          trainer->epoch, loss);
+    if (!isnan(score))
+        length += snprintf(line + length, sizeof line - (size_t)length, ", \"ndcg@20\": %.9g", score);
+    length += snprintf(line + length, sizeof line - (size_t)length, "}");
+    if (trainer->record_size + (size_t)length + 1 > trainer->record_capacity) {
+        size_t capacity = 2 * trainer->record_capacity + sizeof line;
+        char *record = inmo_resize(trainer->record, trainer->record_size + 1, capacity, 1);
+        if (!record)
+            return inmo_fail_memory(error, "the training record");
+        trainer->record = record;
+        trainer->record_capacity = capacity;
+    }
+    memcpy(trainer->record + trainer->record_size, line, (size_t)length + 1);
+    trainer->record_size += (size_t)length;
+    return INMO_OK;
+}

@@ -1,0 +1,117 @@
+/* settings.c - the one table of training options, and the recipes. */
+#include "train/settings.h"
+
+#include "base/setting.h"
+#include "graph/template.h"
+#include "model/model.h"
+
+#include <string.h>
+
+#define AT(field) offsetof(struct inmo_train_options, field)
+#define MODELS "inmo-lightgcn|inmo-lgcn|inmo-mf|lightgcn|lgcn|mf|mf-bpr|popular"
+
+static const struct inmo_setting table[] = {
+    {"model", 's', AT(model), 0, 0, MODELS, "Model", "NAME", "The model: embedding provider and backbone."},
+    {"dim", 'i', AT(dim), 1, 4096, NULL, "Model", "D", "Embedding size."},
+    {"layers", 'i', AT(layers), 0, 16, NULL, "Model", "K", "Graph layers of lightgcn models."},
+    {"user-templates", 'r', AT(user_templates), 1e-9, 1, NULL, "Model", "SHARE",
+     "Share of users that are templates (inmo models)."},
+    {"item-templates", 'r', AT(item_templates), 1e-9, 1, NULL, "Model", "SHARE",
+     "Share of items that are templates (inmo models)."},
+    {"template-rule", 's', AT(template_rule), 0, 0, INMO_TEMPLATE_RULES, "Model", "RULE",
+     "How templates are chosen."},
+    {"learning-rate", 'r', AT(learning_rate), 1e-12, 1e3, NULL, "Training", "RATE", "Learning rate of Adam."},
+    {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N", "Triples in a step."},
+    {"l2", 'r', AT(l2), 0, 1e6, NULL, "Training", "LAMBDA", "Weight of the squared norms."},
+    {"dropout", 'r', AT(dropout), 0, 0.999, NULL, "Training", "P",
+     "Share of interactions dropped from the sums of inmo models in each step."},
+    {"self-weight", 'r', AT(self_weight), 0, 1e6, NULL, "Training", "BETA", "Weight of the self-enhanced loss."},
+    {"annealing", 'r', AT(annealing), 0, 1, NULL, "Training", "DELTA",
+     "Normalization exponent in epoch n is 1 - DELTA^n / 2; 0 fixes it at 1, and 1 at 0.5."},
+    {"eval-alpha", 's', AT(eval_alpha), 0, 0, "one|reached", "Training", "WHICH",
+     "Normalization exponent outside training: 1, or the one training had reached."},
+    {"init-scale", 'r', AT(init_scale), 1e-12, 1e3, NULL, "Training", "SCALE",
+     "Standard deviation of the starting parameters."},
+    {"seed", 'u', AT(seed), 0, 1.8446744073709552e19, NULL, "Training", "N",
+     "Seed of everything random; the same seed gives the same file."},
+    {"eval-every", 'i', AT(eval_every), 1, 1000000, NULL, "Training", "N", "Epochs between validations."},
+    {"patience", 'i', AT(patience), 1, 1000000, NULL, "Training", "N",
+     "Stop after this many epochs without a better validation score."},
+    {"epochs", 'i', AT(epochs), 1, 1000000, NULL, "Training", "N", "Most epochs."},
+    /* From here on: where and how long, not what. */
+    {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Run", "S", "Stop after this wall time; 0: no limit."},
+    {"checkpoint", 's', AT(checkpoint), 0, 0, NULL, "Run", "FILE", "Where checkpoints go."},
+    {"checkpoint-seconds", 'r', AT(checkpoint_seconds), 0, 1e9, NULL, "Run", "S", "Time between checkpoints."},
+    {"resume", 'b', AT(resume), 0, 1, NULL, "Run", NULL, "Go on from the checkpoint."},
+};
+
+const struct inmo_setting *inmo_train_settings(size_t *count)
+{
+    *count = sizeof table / sizeof *table;
+    return table;
+}
+
+size_t inmo_train_settings_of_model(void)
+{
+    return sizeof table / sizeof *table - 4;
+}
+
+int inmo_train_setting_may_differ(const struct inmo_setting *setting)
+{
+    return setting->offset == AT(epochs) || setting->offset == AT(patience);
+}
+
+/* What the paper's authors settled on for Gowalla. */
+static const struct {
+    const char *model;
+    double learning_rate, l2, dropout, self_weight;
+} paper[] = {
+    {"mf", 1e-4, 1e-3, 0, 0},
+    {"lightgcn", 1e-3, 1e-4, 0, 0},
+    {"inmo-mf", 1e-3, 1e-5, 0.1, 0.1},
+    {"inmo-lightgcn", 1e-3, 0, 0.3, 0.01},
+    {"popular", 1e-3, 0, 0, 0},
+};
+
+enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model, const char *recipe,
+                                         struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(model ? model : "inmo-lightgcn");
+    if (!kind)
+        return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, MODELS);
+    if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "default") != 0)
+        return inmo_fail(error, INMO_USAGE, "--recipe: found '%s', expected paper or default", recipe);
+    *options = (struct inmo_train_options){
+        .model = kind->name,
+        .dim = 64,
+        .layers = 3,
+        .batch = 2048,
+        .annealing = 0.99,
+        .eval_alpha = "one",
+        .user_templates = 1,
+        .item_templates = 1,
+        .template_rule = "error-sort",
+        .init_scale = 0.1,
+        .epochs = 1000,
+        .patience = 50,
+        .eval_every = 1,
+        .seed = 1,
+        .checkpoint_seconds = 60,
+    };
+    for (size_t n = 0; n < sizeof paper / sizeof *paper; n++)
+        if (strcmp(paper[n].model, kind->name) == 0) {
+            options->learning_rate = paper[n].learning_rate;
+            options->l2 = paper[n].l2;
+            options->dropout = paper[n].dropout;
+            options->self_weight = paper[n].self_weight;
+        }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error)
+{
+    enum inmo_status status = inmo_settings_check(table, sizeof table / sizeof *table, options, error);
+    if (!status && options->resume && !options->checkpoint)
+        status = inmo_fail(error, INMO_USAGE, "--resume: no --checkpoint file to go on from");
+    return status;
+}

@@ -1,0 +1,287 @@
+/* step.c - see step.h. The step itself is at the end of the file and reads as the algorithm. */
+#include "train/step.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "graph/template.h"
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+void inmo_stepper_free(struct inmo_stepper *stepper)
+{
+    if (!stepper)
+        return;
+    inmo_free(stepper->term);
+    inmo_free(stepper->coefficient);
+    inmo_free(stepper->dr);
+    inmo_free(stepper->self_number);
+    inmo_free(stepper->number);
+    inmo_grouping_free(&stepper->self_grouping);
+    inmo_grouping_free(&stepper->grouping);
+    inmo_sampler_free(&stepper->self_sampler);
+    inmo_sampler_free(&stepper->sampler);
+    inmo_csr_free(&stepper->self_list);
+    inmo_free(stepper->v);
+    inmo_free(stepper->m);
+    inmo_free(stepper->parameter);
+    if (stepper->backbone)
+        stepper->kind->backbone->destroy(stepper->backbone);
+    if (stepper->provider)
+        stepper->kind->provider->destroy(stepper->provider);
+    inmo_free(stepper->node_of_row);
+    inmo_free(stepper->row_of_node);
+    inmo_free(stepper);
+}
+
+/* Templates, and the row each has in the parameter block. */
+static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo_error *error)
+{
+    const struct inmo_train_options *options = stepper->options;
+    const struct inmo_graph *graph = stepper->graph;
+    double *score = inmo_alloc((size_t)graph->nodes, sizeof *score);
+    int32_t count = 0;
+    enum inmo_status status = INMO_OK;
+    stepper->row_of_node = inmo_alloc((size_t)graph->nodes, sizeof(int32_t));
+    stepper->node_of_row = inmo_alloc((size_t)graph->nodes, sizeof(int32_t));
+    if (!score || !stepper->row_of_node || !stepper->node_of_row)
+        status = inmo_fail_memory(error, "the templates");
+    if (!status)
+        status = inmo_template_scores(graph, options->template_rule, options->dim, options->seed, score, error);
+    if (!status)
+        status = inmo_template_choose(graph, score, options->user_templates, options->item_templates,
+                                      stepper->node_of_row, &count, error);
+    if (!status) {
+        memset(stepper->row_of_node, 0xff, (size_t)graph->nodes * sizeof(int32_t));
+        for (int32_t r = 0; r < count; r++) {
+            stepper->row_of_node[stepper->node_of_row[r]] = r;
+            stepper->user_rows += stepper->node_of_row[r] < graph->users;
+        }
+        stepper->binding.rows = count;
+        stepper->binding.row_of_node = stepper->row_of_node;
+        stepper->binding.node_of_row = stepper->node_of_row;
+    }
+    inmo_free(score);
+    return status;
+}
+
+/* Interactions between templates, as positions among the template users and among the template items. */
+static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = stepper->graph;
+    int32_t rows = stepper->user_rows, columns = stepper->binding.rows - rows;
+    int64_t *offset = inmo_alloc((size_t)rows + 1, sizeof *offset), count = 0;
+    int32_t *column = NULL;
+    if (!offset)
+        return inmo_fail_memory(error, "the templates' interactions");
+    for (int fill = 0; fill < 2; fill++) {
+        if (fill && !(column = inmo_alloc((size_t)count, sizeof *column))) {
+            inmo_free(offset);
+            return inmo_fail_memory(error, "the templates' interactions");
+        }
+        count = 0;
+        for (int32_t r = 0; r < rows; r++) {
+            int32_t u = stepper->node_of_row[r];
+            offset[r] = count;
+            for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
+                int32_t other = stepper->row_of_node[graph->neighbour[e]];
+                if (other >= 0) {
+                    if (fill)
+                        column[count] = other - rows;
+                    count++;
+                }
+            }
+        }
+        offset[rows] = count;
+    }
+    stepper->self_list = (struct inmo_csr){rows, columns, offset, column};
+    return INMO_OK;
+}
+
+static void start_parameters(struct inmo_stepper *stepper)
+{
+    size_t dim = (size_t)stepper->binding.dim;
+    int64_t drawn = stepper->parameter_rows * (int64_t)dim;
+    uint64_t key = inmo_key(stepper->options->seed, INMO_STREAM_INIT);
+    int has_w = stepper->kind->provider->extra_rows == 3;
+    if (has_w)
+        drawn -= (int64_t)dim;
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int64_t n = 0; n < drawn; n++)
+        stepper->parameter[n] = (float)(stepper->options->init_scale * inmo_random_normal(key, (uint64_t)n));
+    for (size_t j = 0; has_w && j < dim; j++)
+        stepper->parameter[(size_t)drawn + j] = 1;
+}
+
+static int self_enhanced(const struct inmo_stepper *stepper)
+{
+    return stepper->node_of_row && stepper->options->self_weight > 0;
+}
+
+static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct inmo_csr *train,
+                                     struct inmo_error *error)
+{
+    size_t batch = (size_t)stepper->options->batch, dim = (size_t)stepper->options->dim;
+    size_t size = (size_t)stepper->parameter_rows * dim;
+    enum inmo_status status = inmo_sampler_make(train, &stepper->sampler, error);
+    if (!status)
+        status = inmo_grouping_make(stepper->graph->nodes, (int32_t)(3 * batch), &stepper->grouping, error);
+    if (!status && self_enhanced(stepper)) {
+        status = list_self_interactions(stepper, error);
+        /* Templates without interactions among them leave nothing to enhance: not an error, the loss is just 0. */
+        if (!status && inmo_sampler_make(&stepper->self_list, &stepper->self_sampler, error) == INMO_MEMORY)
+            status = INMO_MEMORY;
+        if (!status)
+            status = inmo_grouping_make(stepper->binding.rows, (int32_t)(3 * batch), &stepper->self_grouping, error);
+    }
+    if (status)
+        return status;
+    stepper->parameter = inmo_alloc(size, sizeof(float));
+    stepper->m = inmo_alloc_zero(size, sizeof(float));
+    stepper->v = inmo_alloc_zero(size, sizeof(float));
+    stepper->number = inmo_alloc(3 * batch, sizeof(int32_t));
+    stepper->self_number = inmo_alloc(3 * batch, sizeof(int32_t));
+    stepper->dr = inmo_alloc(3 * batch * dim, sizeof(float));
+    stepper->coefficient = inmo_alloc(batch, sizeof(float));
+    stepper->term = inmo_alloc(batch, sizeof(double));
+    if (!stepper->parameter || !stepper->m || !stepper->v || !stepper->number || !stepper->self_number ||
+        !stepper->dr || !stepper->coefficient || !stepper->term)
+        return inmo_fail_memory(error, "training");
+    return INMO_OK;
+}
+
+enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
+                                  const struct inmo_graph *graph, const struct inmo_csr *train,
+                                  struct inmo_stepper **out, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    int32_t most_rows = 3 * options->batch;
+    struct inmo_stepper *stepper = inmo_alloc_zero(1, sizeof *stepper);
+    if (!stepper)
+        return inmo_fail_memory(error, "training");
+    stepper->kind = kind;
+    stepper->options = options;
+    stepper->graph = graph;
+    stepper->binding = (struct inmo_binding){.graph = graph, .dim = options->dim, .rows = graph->nodes};
+    if (kind->provider->inductive)
+        status = bind_templates(stepper, error);
+    if (!status) {
+        stepper->parameter_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
+        status = make_buffers(stepper, train, error);
+    }
+    if (!status) {
+        stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : most_rows, 1);
+        stepper->backbone = kind->backbone->create(graph, options->dim, options->layers, most_rows);
+        if (!stepper->provider || !stepper->backbone)
+            status = inmo_fail_memory(error, "training");
+    }
+    if (status) {
+        inmo_stepper_free(stepper);
+        return status;
+    }
+    start_parameters(stepper);
+    *out = stepper;
+    return INMO_OK;
+}
+
+/* λ on the embeddings of the batch (lookup models). Returns its part of the loss. */
+static double regularise_embeddings(struct inmo_stepper *stepper, const float *e, float *de)
+{
+    const struct inmo_grouping *grouping = &stepper->grouping;
+    int dim = stepper->binding.dim;
+    double factor = stepper->options->l2 / stepper->options->batch, loss = 0;
+    for (int32_t n = 0; factor > 0 && n < grouping->rows.count; n++) {
+        size_t at = (size_t)(stepper->kind->backbone->needs_all ? grouping->rows.node[n] : n) * (size_t)dim;
+        int32_t places = grouping->offset[n + 1] - grouping->offset[n];
+        for (int j = 0; j < dim; j++)
+            loss += factor * places * (double)e[at + (size_t)j] * e[at + (size_t)j];
+        inmo_kernels()->add_scaled(dim, (float)(2 * factor * places), e + at, de + at);
+    }
+    return loss;
+}
+
+/* The self-enhanced loss on the template vectors themselves: adds to the gradient of the block. */
+static double self_enhanced_gradient(struct inmo_stepper *stepper, int64_t step, float *gradient)
+{
+    const struct inmo_train_options *options = stepper->options;
+    int32_t batch = options->batch, *number = stepper->self_number;
+    size_t w = ((size_t)stepper->binding.rows + 2) * (size_t)options->dim;
+    struct inmo_bpr bpr = {
+        .batch = batch,
+        .dim = options->dim,
+        .factor = options->self_weight / batch,
+        .x = stepper->parameter,
+        .index = number,
+        .w = stepper->parameter + w,
+        .coefficient = stepper->coefficient,
+        .term = stepper->term,
+    };
+    double loss;
+    inmo_sampler_draw(&stepper->self_sampler, inmo_key(options->seed, INMO_STREAM_SELF_BATCH), step * batch, batch,
+                      number, number + batch, number + 2 * batch);
+    for (int32_t n = batch; n < 3 * batch; n++)
+        number[n] += stepper->user_rows;
+    inmo_grouping_set(&stepper->self_grouping, number, 3 * batch);
+    loss = inmo_bpr_forward(&bpr);
+    inmo_bpr_backward(&bpr, &stepper->self_grouping, 1, gradient);
+    inmo_bpr_backward_w(&bpr, gradient + w);
+    return loss;
+}
+
+double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient)
+{
+    const struct inmo_train_options *options = stepper->options;
+    const struct inmo_provider *provider = stepper->kind->provider;
+    const struct inmo_backbone *backbone = stepper->kind->backbone;
+    const struct inmo_rows *rows = &stepper->grouping.rows, *e_rows = backbone->needs_all ? NULL : rows;
+    struct inmo_moment moment = {alpha, provider->inductive ? options->dropout : 0, options->seed, step};
+    int32_t batch = options->batch, *number = stepper->number;
+    const float *e;
+    float *de;
+    double loss;
+
+    /* 1. the batch, and the nodes it needs */
+    inmo_sampler_draw(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_BATCH), step * batch, batch, number,
+                      number + batch, number + 2 * batch);
+    for (int32_t n = batch; n < 3 * batch; n++)
+        number[n] += stepper->graph->users;
+    inmo_grouping_set(&stepper->grouping, number, 3 * batch);
+    for (int32_t n = 0; n < 3 * batch; n++)
+        number[n] = rows->position[number[n]];
+
+    /* 2. e = provider(parameters), r = backbone(e), loss */
+    provider->begin(stepper->provider, &moment);
+    e = provider->forward(stepper->provider, stepper->parameter, e_rows);
+    struct inmo_bpr bpr = {
+        .batch = batch,
+        .dim = options->dim,
+        .factor = 1.0 / batch,
+        .l2 = provider->regularises_output ? options->l2 / batch : 0,
+        .x = backbone->forward(stepper->backbone, e, rows),
+        .index = number,
+        .coefficient = stepper->coefficient,
+        .term = stepper->term,
+    };
+    loss = inmo_bpr_forward(&bpr);
+
+    /* 3. dr, de, gradient */
+    inmo_bpr_backward(&bpr, &stepper->grouping, 0, stepper->dr);
+    de = backbone->backward(stepper->backbone, rows, stepper->dr);
+    if (!provider->regularises_output)
+        loss += regularise_embeddings(stepper, e, de);
+    *gradient = provider->backward(stepper->provider, e_rows, de);
+    if (stepper->self_sampler.count > 0)
+        loss += self_enhanced_gradient(stepper, step, gradient->value);
+    return loss;
+}
+
+double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha)
+{
+    struct inmo_gradient gradient;
+    double loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
+    struct inmo_adam adam = inmo_adam_at(stepper->options->learning_rate, step + 1);
+    inmo_adam_rows(stepper->parameter_rows, stepper->binding.dim, adam, gradient.position, gradient.value, stepper->m,
+                   stepper->v, stepper->parameter);
+    return loss;
+}

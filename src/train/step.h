@@ -1,0 +1,44 @@
+/* step.h - one training step: sample, forward, loss, backward, Adam. Everything it needs is made beforehand. */
+#ifndef INMO_TRAIN_STEP_H
+#define INMO_TRAIN_STEP_H
+
+#include "graph/graph.h"
+#include "model/model.h"
+#include "train/loss.h"
+#include "train/sampler.h"
+
+struct inmo_stepper {
+    const struct inmo_model_kind *kind;
+    const struct inmo_train_options *options;
+    const struct inmo_graph *graph;
+    struct inmo_binding binding;
+    int32_t *row_of_node, *node_of_row;  // inmo: templates; NULL for lookup
+    int32_t user_rows;                   // inmo: template users come first
+    struct inmo_provider_state *provider;
+    struct inmo_backbone_state *backbone;
+
+    int64_t parameter_rows;  // bound + extra
+    float *parameter, *m, *v;// (parameter_rows, dim) each
+
+    struct inmo_csr self_list;          // template users x template items, by position among them
+    struct inmo_sampler sampler, self_sampler;
+    struct inmo_grouping grouping, self_grouping;
+    int32_t *number;         // (3 batch) nodes of the batch, then their positions
+    int32_t *self_number;    // (3 batch) parameter rows of the self-enhanced batch
+    float *dr;               // (3 batch, dim)
+    float *coefficient;      // (batch)
+    double *term;            // (batch)
+};
+
+/* train: the interactions as (users, items); graph: the same as a graph. */
+enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
+                                  const struct inmo_graph *graph, const struct inmo_csr *train,
+                                  struct inmo_stepper **stepper, struct inmo_error *error);
+void inmo_stepper_free(struct inmo_stepper *stepper);
+
+/* The gradient at the current parameters for the batch of this step; also used alone by tests. Returns the loss. */
+double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient);
+/* One whole step, number 0, 1, ... of the run. Returns the loss before it. */
+double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha);
+
+#endif

@@ -1,0 +1,268 @@
+/* train.c - the loop: epochs of steps, a validation after each, the best one kept.
+ *
+ * The run between two steps is struct inmo_trainer; a checkpoint is that structure in a file. Time appears only in
+ * what is reported, never in what is computed or saved. */
+#include "base/memory.h"
+#include "base/threads.h"
+#include "eval/validate.h"
+#include "train/settings.h"
+#include "train/trainer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VALIDATION_K = 20 };
+
+double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epoch)
+{
+    return options->annealing > 0 ? 1 - 0.5 * pow(options->annealing, epoch) : 1;
+}
+
+/* What one call of inmo_train has at hand besides the state of the run. */
+struct run {
+    struct inmo_trainer trainer;
+    const struct inmo_model_kind *kind;
+    const struct inmo_hooks *hooks;
+    struct inmo_graph *graph;
+    struct inmo_validation *validation;
+    float *r;                   // (nodes, dim) for validation
+    double start, step_seconds; /* begin of the call; spent in steps */
+    double last_shown, last_saved, last_score;
+    int64_t steps_here;
+    const char *stopped;        /* NULL: goes on */
+};
+
+static void show(struct run *run, int always)
+{
+    const struct inmo_trainer *trainer = &run->trainer;
+    int64_t in_epoch = trainer->step - (int64_t)trainer->epoch * trainer->steps_per_epoch;
+    double now = inmo_now();
+    if (!always && now - run->last_shown < 0.2)
+        return;
+    run->last_shown = now;
+    struct inmo_progress progress = {
+        .stage = "training",
+        .done = (double)trainer->step / (double)trainer->steps_per_epoch,
+        .total = trainer->options->epochs,
+        .unit = "epochs",
+        .seconds = now - run->start,
+        .loss = in_epoch > 0 ? trainer->loss_sum / (double)in_epoch : trainer->final_loss,
+        .score = run->last_score,
+        .best_score = trainer->best_epoch >= 0 ? trainer->best_score : NAN,
+    };
+    inmo_report_progress(run->hooks, &progress);
+}
+
+static enum inmo_status save_checkpoint(struct run *run, struct inmo_error *error)
+{
+    const char *path = run->trainer.options->checkpoint;
+    run->last_saved = inmo_now();
+    return path ? inmo_checkpoint_save(&run->trainer, path, error) : INMO_OK;
+}
+
+static enum inmo_status validate(struct run *run, double *score, struct inmo_error *error)
+{
+    const struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_train_options *options = trainer->options;
+    const struct inmo_stepper *stepper = trainer->stepper;
+    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, trainer->epoch);
+    enum inmo_status status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, alpha,
+                                             run->r, NULL, error);
+    /* Not interruptible: a validation is short, and a run that stops between steps resumes exactly. */
+    return status ? status : inmo_validation_ndcg(run->validation, options->dim, run->r, NULL, score, error);
+}
+
+/* The end of an epoch: record, validation, the best one kept, early stopping. */
+static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_train_options *options = trainer->options;
+    double score = NAN;
+    enum inmo_status status = INMO_OK;
+    trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
+    trainer->loss_sum = 0;
+    if (run->validation && ((trainer->epoch + 1) % options->eval_every == 0 || trainer->epoch + 1 == options->epochs)) {
+        status = validate(run, &score, error);
+        if (status)
+            return status;
+        run->last_score = score;
+        if (trainer->best_epoch < 0 || score > trainer->best_score) {
+            trainer->best_epoch = trainer->epoch;
+            trainer->best_score = score;
+            memcpy(trainer->best, trainer->stepper->parameter,
+                   (size_t)(trainer->stepper->parameter_rows * options->dim) * sizeof(float));
+        }
+    }
+    status = inmo_trainer_note_epoch(trainer, trainer->final_loss, score, error);
+    if (run->validation && trainer->epoch - trainer->best_epoch >= options->patience)
+        run->stopped = "patience";
+    trainer->epoch++;
+    return status;
+}
+
+static enum inmo_status take_step(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    double begin = inmo_now();
+    double loss = inmo_stepper_run(trainer->stepper, trainer->step,
+                                   inmo_alpha_of_epoch(trainer->options, trainer->epoch));
+    run->step_seconds += inmo_now() - begin;
+    if (!isfinite(loss))
+        return inmo_fail(error, INMO_NUMERIC,
+                         "the loss is not finite in epoch %d (step %lld); try a smaller --learning-rate (now %g) or a "
+                         "larger --l2 (now %g)",
+                         trainer->epoch, (long long)trainer->step, trainer->options->learning_rate,
+                         trainer->options->l2);
+    trainer->loss_sum += loss;
+    trainer->step++;
+    run->steps_here++;
+    return INMO_OK;
+}
+
+static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_train_options *options = trainer->options;
+    enum inmo_status status = INMO_OK;
+    if (run->validation && trainer->epoch - trainer->best_epoch > options->patience && trainer->epoch > 0)
+        run->stopped = "patience"; /* resumed after it had stopped */
+    while (!status && !run->stopped && trainer->epoch < options->epochs) {
+        int64_t end = ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
+        while (!status && trainer->step < end) {
+            if (inmo_is_interrupted(run->hooks)) {
+                status = save_checkpoint(run, error);
+                if (!status)
+                    status = inmo_fail(error, INMO_INTERRUPTED, "training stopped on request in epoch %d",
+                                       trainer->epoch);
+                return status;
+            }
+            if (options->max_seconds > 0 && inmo_now() - run->start >= options->max_seconds) {
+                run->stopped = "max-seconds";
+                return INMO_OK;
+            }
+            status = take_step(run, error);
+            if (!status && options->checkpoint && inmo_now() - run->last_saved > options->checkpoint_seconds)
+                status = save_checkpoint(run, error);
+            show(run, 0);
+        }
+        if (!status)
+            status = end_epoch(run, error);
+        show(run, 1);
+    }
+    if (!status && !run->stopped)
+        run->stopped = "epochs";
+    return status;
+}
+
+/* Everything is allocated here, before the first step. */
+static enum inmo_status set_up(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_dataset *data = trainer->data;
+    const struct inmo_train_options *options = trainer->options;
+    const struct inmo_csr *lists[1] = {&data->train};
+    int64_t edges = inmo_csr_count(&data->train);
+    enum inmo_status status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &run->graph, error);
+    if (!status)
+        status = inmo_stepper_new(run->kind, options, run->graph, &data->train, &trainer->stepper, error);
+    if (status)
+        return status;
+    trainer->steps_per_epoch = (edges + options->batch - 1) / options->batch;
+    trainer->fingerprint = inmo_trainer_fingerprint(data, options);
+    trainer->record = inmo_copy_string("");
+    trainer->record_capacity = 1;
+    if (!trainer->record)
+        return inmo_fail_memory(error, "the training record");
+    if (inmo_csr_count(&data->valid) > 0) {
+        trainer->best = inmo_alloc((size_t)(trainer->stepper->parameter_rows * options->dim), sizeof(float));
+        run->r = inmo_alloc((size_t)run->graph->nodes * (size_t)options->dim, sizeof(float));
+        if (!trainer->best || !run->r)
+            return inmo_fail_memory(error, "training");
+        memcpy(trainer->best, trainer->stepper->parameter,
+               (size_t)(trainer->stepper->parameter_rows * options->dim) * sizeof(float));
+        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, &run->validation, error);
+    } else {
+        inmo_note(run->hooks, INMO_WARNING,
+                  "the data set has no validation part: training runs for all %d epochs and keeps the last one",
+                  options->epochs);
+    }
+    if (!status && options->resume) {
+        if (access(options->checkpoint, F_OK) == 0) {
+            status = inmo_checkpoint_load(trainer, options->checkpoint, error);
+            if (!status)
+                inmo_note(run->hooks, INMO_NOTE, "going on from %s: epoch %d, step %lld", options->checkpoint,
+                          trainer->epoch, (long long)trainer->step);
+        } else if (errno != ENOENT) {
+            status = inmo_fail_errno(error, "read", options->checkpoint);
+        } else {
+            inmo_note(run->hooks, INMO_NOTE, "%s does not exist: starting anew", options->checkpoint);
+        }
+    }
+    return status;
+}
+
+static void tear_down(struct run *run)
+{
+    inmo_validation_free(run->validation);
+    inmo_free(run->r);
+    inmo_free(run->trainer.record);
+    inmo_free(run->trainer.best);
+    inmo_stepper_free(run->trainer.stepper);
+    inmo_graph_free(run->graph);
+}
+
+static void fill_report(const struct run *run, struct inmo_train_report *report)
+{
+    const struct inmo_trainer *trainer = &run->trainer;
+    double epochs_here = trainer->steps_per_epoch > 0 ? (double)run->steps_here / (double)trainer->steps_per_epoch : 0;
+    *report = (struct inmo_train_report){
+        .epochs = trainer->epoch,
+        .best_epoch = trainer->best_epoch,
+        .steps = trainer->step,
+        .seconds = inmo_now() - run->start,
+        .seconds_per_epoch = epochs_here > 0 ? run->step_seconds / epochs_here : 0,
+        .best_score = trainer->best_epoch >= 0 ? trainer->best_score : NAN,
+        .final_loss = trainer->final_loss,
+        .stopped = run->stopped,
+    };
+}
+
+enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_train_options *options,
+                            const struct inmo_hooks *hooks, struct inmo_model **model,
+                            struct inmo_train_report *report, struct inmo_error *error)
+{
+    struct run run = {.hooks = hooks, .start = inmo_now(), .last_score = NAN};
+    struct inmo_trainer *trainer = &run.trainer;
+    enum inmo_status status = inmo_train_options_check(options, error);
+    if (status)
+        goto done;
+    run.kind = inmo_model_kind_find(options->model);
+    run.last_saved = run.start;
+    trainer->data = data;
+    trainer->options = options;
+    trainer->best_epoch = -1;
+    trainer->final_loss = NAN;
+    if (inmo_csr_count(&data->train) == 0) {
+        status = inmo_fail(error, INMO_INPUT, "the data set has no training interactions");
+        goto done;
+    }
+    if (!run.kind->provider) {
+        run.stopped = "closed-form";
+    } else {
+        status = set_up(&run, error);
+        if (!status)
+            status = train_loop(&run, error);
+        if (!status && strcmp(run.stopped, "patience") != 0)
+            status = save_checkpoint(&run, error); /* so that a later call can go farther */
+        if (status)
+            goto done;
+    }
+    status = inmo_trainer_model(trainer, run.kind, model, error);
+    if (!status && report)
+        fill_report(&run, report);
+done:
+    tear_down(&run);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* trainer.h - the state of a run between steps: what a checkpoint must hold, and nothing else changes. */
+#ifndef INMO_TRAIN_TRAINER_H
+#define INMO_TRAIN_TRAINER_H
+
+#include "data/dataset.h"
+#include "train/step.h"
+
+struct inmo_trainer {
+    const struct inmo_dataset *data;
+    const struct inmo_train_options *options;
+    struct inmo_stepper *stepper;
+    uint64_t fingerprint;     /* of the data and of the options that must not change between pieces */
+
+    int32_t epoch;            /* running, from 0 */
+    int64_t step;             /* done in all */
+    int64_t steps_per_epoch;
+    double loss_sum;          /* over the steps of the running epoch */
+    double final_loss;        /* mean of the last whole epoch */
+    int32_t best_epoch;       /* -1: none yet */
+    double best_score;
+    float *best;              // (parameter_rows, dim) parameters of the best epoch; NULL without validation
+    char *record;             // JSON lines of the epochs so far, without the brackets
+    size_t record_size, record_capacity;
+};
+
+/* Appends an epoch to the record. score NaN: not validated. */
+enum inmo_status inmo_trainer_note_epoch(struct inmo_trainer *trainer, double loss, double score,
+                                         struct inmo_error *error);
+uint64_t inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options);
+
+/* Written aside and renamed. Resuming from what save wrote goes on to the same bytes as if never interrupted. */
+enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
+/* FORMAT when it is damaged or belongs to other data or options. */
+enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
+
+/* The model of the best epoch (the last without validation), owning copies of everything it needs. */
+enum inmo_status inmo_trainer_model(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
+                                    struct inmo_model **model, struct inmo_error *error);
+
+double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epoch);
+
+#endif

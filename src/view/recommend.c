@@ -1,0 +1,280 @@
+/* recommend.c - the k best items of one person or of all users, and nearest neighbours. Exact: every item is scored. */
+#include "base/memory.h"
+#include "kernel/kernel.h"
+#include "kernel/rank.h"
+#include "view/view.h"
+
+#include <math.h>
+#include <string.h>
+
+void inmo_query_init(struct inmo_query *query)
+{
+    *query = (struct inmo_query){.k = 20};
+}
+
+void inmo_list_free(struct inmo_list *list)
+{
+    if (!list)
+        return;
+    inmo_free(list->entry);
+    inmo_free(list);
+}
+
+/* Items that a lookup model has no vector for are not on offer. */
+static int on_offer(const struct inmo_view *view, int32_t item)
+{
+    const struct inmo_provider *provider = view->model->kind->provider;
+    return !provider || provider->inductive || view->bound.row_of_node[view->graph->users + item] >= 0;
+}
+
+/* Marks with value the listed items; counts the ids nobody has seen. */
+static int mark(const struct inmo_view *view, const char *const *id, size_t count, uint8_t value, uint8_t *flag)
+{
+    int unknown = 0;
+    for (size_t n = 0; n < count; n++) {
+        int32_t item = inmo_idmap_find(&view->items, id[n]);
+        if (item >= 0)
+            flag[item] = value;
+        else
+            unknown++;
+    }
+    return unknown;
+}
+
+/* closed[i]: item i may not be recommended to this person. */
+static void close_items(const struct inmo_view *view, const struct inmo_query *query,
+                        const struct inmo_person *person, uint8_t *closed, int *unknown)
+{
+    int32_t items = view->items.count;
+    memset(closed, query->allow != NULL, (size_t)items);
+    if (query->allow)
+        *unknown += mark(view, query->allow, query->allow_count, 0, closed);
+    *unknown += mark(view, query->deny, query->deny_count, 1, closed);
+    for (int32_t n = 0; n < person->count && !query->include_seen; n++)
+        closed[person->item[n]] = 1;
+    for (int32_t i = 0; i < items; i++)
+        if (!on_offer(view, i))
+            closed[i] = 1;
+}
+
+/* The list of the best k of score, closed ones left out. */
+static enum inmo_status best_of(const struct inmo_idmap *ids, float *score, const uint8_t *closed, int32_t count, int k,
+                                struct inmo_list *list, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_top top = {.k = k < count ? k : count};
+    int32_t *hit = NULL;
+    top.score = inmo_alloc((size_t)top.k + 1, sizeof *top.score);
+    top.item = inmo_alloc((size_t)top.k + 1, sizeof *top.item);
+    enum { TILE = 1024 };
+    hit = inmo_alloc(TILE, sizeof *hit);
+    list->entry = inmo_alloc((size_t)top.k, sizeof *list->entry);
+    if (!top.score || !top.item || !hit || !list->entry) {
+        status = inmo_fail_memory(error, "the recommendations");
+        goto done;
+    }
+    for (int32_t i = 0; closed && i < count; i++)
+        if (closed[i])
+            score[i] = -INFINITY;
+    for (int32_t begin = 0; begin < count && top.k > 0; begin += TILE) {
+        int32_t hits = inmo_kernels()->above(count - begin < TILE ? count - begin : TILE, score + begin,
+                                             inmo_top_bound(&top), hit);
+        for (int32_t h = 0; h < hits; h++)
+            inmo_top_add(&top, score[begin + hit[h]], begin + hit[h]);
+    }
+    inmo_top_sort(&top);
+    for (int32_t n = 0; n < top.count; n++)
+        list->entry[n] = (struct inmo_entry){inmo_idmap_id(ids, top.item[n]), top.score[n]};
+    list->count = (size_t)top.count;
+done:
+    inmo_free(hit);
+    inmo_free(top.item);
+    inmo_free(top.score);
+    return status;
+}
+
+static enum inmo_status check_k(int k, struct inmo_error *error)
+{
+    return k >= 1 ? INMO_OK : inmo_fail(error, INMO_USAGE, "--k: found %d, expected a number of at least 1", k);
+}
+
+enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query, struct inmo_list **out,
+                                struct inmo_error *error)
+{
+    struct inmo_person person = {.user = -1};
+    struct inmo_list *list = NULL;
+    float *score = NULL;
+    uint8_t *closed = NULL;
+    int32_t items = view->items.count;
+    enum inmo_status status = check_k(query->k, error);
+    if (!status)
+        status = inmo_person_make(view, query, &person, error);
+    if (status)
+        goto done;
+    list = inmo_alloc_zero(1, sizeof *list);
+    score = inmo_alloc((size_t)items, sizeof *score);
+    closed = inmo_alloc((size_t)items, 1);
+    if (!list || !score || !closed) {
+        status = inmo_fail_memory(error, "the recommendations");
+        goto done;
+    }
+    list->unknown_items = person.unknown;
+    list->coverage = person.count + person.unknown > 0 ? (double)person.usable / (person.count + person.unknown) : 0;
+    list->fallback = person.user < 0 && person.usable == 0 && view->model->kind->provider != NULL;
+    close_items(view, query, &person, closed, &list->unknown_items);
+    if (list->fallback)
+        for (int32_t i = 0; i < items; i++)
+            score[i] = (float)inmo_graph_degree(view->graph, view->graph->users + i);
+    else
+        inmo_kernels()->dot_rows(items, view->dim, person.r, inmo_view_item_row(view, 0), score);
+    status = best_of(&view->items, score, closed, items, query->k, list, error);
+    if (status)
+        goto done;
+    *out = list;
+    list = NULL;
+done:
+    inmo_free(closed);
+    inmo_free(score);
+    inmo_list_free(list);
+    inmo_person_free(&person);
+    return status;
+}
+
+enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
+                              struct inmo_list **out, struct inmo_error *error)
+{
+    const struct inmo_idmap *ids = item ? &view->items : &view->users;
+    const char *id = item ? item : user;
+    const float *rows = item ? inmo_view_item_row(view, 0) : view->r;
+    struct inmo_list *list = NULL;
+    float *score = NULL;
+    int32_t self;
+    enum inmo_status status = check_k(k, error);
+    if (!status && !item == !user)
+        status = inmo_fail(error, INMO_USAGE, "expected either --item or --user");
+    if (status)
+        goto done;
+    self = inmo_idmap_find(ids, id);
+    if (self < 0) {
+        status = inmo_fail(error, INMO_UNKNOWN, "%s '%s' is in neither the model nor the observed interactions",
+                           item ? "item" : "user", id);
+        goto done;
+    }
+    list = inmo_alloc_zero(1, sizeof *list);
+    score = inmo_alloc((size_t)ids->count, sizeof *score);
+    if (!list || !score) {
+        status = inmo_fail_memory(error, "the neighbours");
+        goto done;
+    }
+    inmo_kernels()->dot_rows(ids->count, view->dim, rows + (size_t)self * (size_t)view->dim, rows, score);
+    /* cosine: a · b / (|a| |b|); a row of zeros is similar to nothing */
+    for (int32_t n = 0; n < ids->count; n++) {
+        const float *row = rows + (size_t)n * (size_t)view->dim;
+        float norm = sqrtf(inmo_kernels()->dot(view->dim, row, row));
+        score[n] = norm > 0 && n != self ? score[n] / norm : -INFINITY;
+    }
+    status = best_of(ids, score, NULL, ids->count, k, list, error);
+    if (status)
+        goto done;
+    double norm = 0;
+    for (int j = 0; j < view->dim; j++)
+        norm += pow(rows[(size_t)self * (size_t)view->dim + (size_t)j], 2);
+    for (size_t n = 0; n < list->count; n++)
+        list->entry[n].score /= sqrt(norm > 0 ? norm : 1);
+    list->coverage = 1;
+    *out = list;
+    list = NULL;
+done:
+    inmo_free(score);
+    inmo_list_free(list);
+    return status;
+}
+
+/* What ranking a stretch of users takes. */
+struct stretch {
+    int32_t *who, *top_item;
+    float *top_score;
+    struct inmo_entry *entry;
+    int32_t *candidate, candidates;
+};
+
+static enum inmo_status hand_out(const struct inmo_view *view, const struct inmo_rank *job,
+                                 int (*row)(void *, const char *, size_t, const struct inmo_entry *), void *context,
+                                 struct inmo_entry *entry, struct inmo_error *error)
+{
+    for (int32_t n = 0; n < job->count; n++) {
+        size_t count = 0;
+        for (int32_t j = 0; j < job->k; j++) {
+            size_t at = (size_t)n * (size_t)job->k + (size_t)j;
+            if (job->top_item[at] >= 0)
+                entry[count++] =
+                    (struct inmo_entry){inmo_idmap_id(&view->items, job->top_item[at]), job->top_score[at]};
+        }
+        if (row(context, inmo_idmap_id(&view->users, job->who[n]), count, entry))
+            return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while writing recommendations");
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k, int include_seen,
+                                    const struct inmo_hooks *hooks,
+                                    int (*row)(void *context, const char *user, size_t count,
+                                               const struct inmo_entry *entry),
+                                    void *context, struct inmo_error *error)
+{
+    enum { STRETCH = 8192 };
+    const struct inmo_graph *graph = view->graph;
+    struct stretch s = {0};
+    struct inmo_csr seen = {0};
+    int32_t items = view->items.count, users = view->users.count;
+    struct inmo_rank job = {.dim = view->dim, .user = view->r, .item = inmo_view_item_row(view, 0), .items = items};
+    enum inmo_status status = check_k(k, error);
+    if (status)
+        goto done;
+    job.k = k < items ? k : items;
+    s.who = inmo_alloc(STRETCH, sizeof *s.who);
+    s.top_item = inmo_alloc((size_t)STRETCH * (size_t)job.k, sizeof *s.top_item);
+    s.top_score = inmo_alloc((size_t)STRETCH * (size_t)job.k, sizeof *s.top_score);
+    s.entry = inmo_alloc((size_t)job.k, sizeof *s.entry);
+    s.candidate = inmo_alloc((size_t)items, sizeof *s.candidate);
+    int32_t *column = inmo_alloc((size_t)graph->edges, sizeof *column);
+    seen = (struct inmo_csr){users, items, graph->offset, column}; /* the users' rows of the graph, as items */
+    if (!s.who || !s.top_item || !s.top_score || !s.entry || !s.candidate || !column) {
+        status = inmo_fail_memory(error, "the recommendations");
+        goto done;
+    }
+    for (int64_t e = 0; e < graph->edges; e++)
+        column[e] = graph->neighbour[e] - users;
+    for (int32_t i = 0; i < items; i++)
+        if (on_offer(view, i))
+            s.candidate[s.candidates++] = i;
+    job.mask[0] = include_seen ? NULL : &seen;
+    job.candidate = s.candidates < items ? s.candidate : NULL;
+    job.candidates = s.candidates;
+    job.who = s.who;
+    job.top_item = s.top_item;
+    job.top_score = s.top_score;
+    const struct inmo_provider *provider = view->model->kind->provider;
+    for (int32_t first = 0; first < users && !status; first += STRETCH) {
+        struct inmo_progress progress = {"recommending", first, users, "users", 0, NAN, NAN, NAN};
+        job.count = 0;
+        for (int32_t u = first; u < users && u < first + STRETCH; u++)
+            if (!provider || provider->inductive || view->bound.row_of_node[u] >= 0)
+                s.who[job.count++] = u;
+        inmo_report_progress(hooks, &progress);
+        if (inmo_is_interrupted(hooks))
+            status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while recommending");
+        if (!status)
+            status = inmo_rank(&job, NULL, error);
+        if (!status)
+            status = hand_out(view, &job, row, context, s.entry, error);
+    }
+done:
+    inmo_free((void *)seen.column);
+    inmo_free(s.candidate);
+    inmo_free(s.entry);
+    inmo_free(s.top_score);
+    inmo_free(s.top_item);
+    inmo_free(s.who);
+    return status;
+}

@@ -1,0 +1,45 @@
+/* view.h - a model looking at a graph, ready to answer: ids, graph, representations of all its nodes. */
+#ifndef INMO_VIEW_VIEW_H
+#define INMO_VIEW_VIEW_H
+
+#include "base/idmap.h"
+#include "graph/graph.h"
+#include "model/model.h"
+
+struct inmo_view {
+    const struct inmo_model *model;
+    struct inmo_idtable *user_table, *item_table;  // owners of the ids when there are new ones, else NULL
+    struct inmo_idmap users, items;                // indexed
+    struct inmo_graph *graph;
+    struct inmo_model_binding bound;
+    int dim;
+    float *r;      // (nodes, dim)
+    float *sums;   // (nodes, dim) Σ_{l<K} r^l; zero for mf
+};
+
+static inline const float *inmo_view_item_row(const struct inmo_view *view, int32_t item)
+{
+    return view->r + ((size_t)view->graph->users + (size_t)item) * (size_t)view->dim;
+}
+
+/* Somebody with a history: a user of the view or a person nobody has seen. */
+struct inmo_person {
+    int32_t user;       /* -1: unseen */
+    int32_t *item;      // (count) known items of the history, ascending, without repeats
+    int32_t count;
+    int usable;         /* of them, those the model can use */
+    int unknown;        /* items of the query nobody has seen */
+    float *r;           // (dim)
+};
+/* UNKNOWN for a user not in the view, UNSUPPORTED for somebody a lookup model has no vector for. */
+enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
+                                  struct inmo_person *person, struct inmo_error *error);
+void inmo_person_free(struct inmo_person *person);
+
+/* What the history's item contributes to the person's representation: adds factor times it to out (docs/math.md,
+ * "Somebody unseen"). templates and count describe the whole history. */
+void inmo_person_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out);
+/* The same for what does not depend on the history: t_user, or the user's own vector. */
+void inmo_person_base(const struct inmo_view *view, const struct inmo_person *person, float *out);
+
+#endif

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""check_layers.py - the rules of the house that a compiler does not check.
+
+    python3 tests/check_layers.py SOURCE-ROOT [STATIC-LIBRARY SHARED-LIBRARY]
+
+  - A folder of src/ includes only inmo.h and folders at or before its place on the data's way.
+  - cli/ includes only inmo.h and its own headers, examples/ only inmo.h.
+  - Every symbol the static library defines for others starts with inmo_.
+  - The shared library exports exactly what inmo.h marks INMO_API.
+  - A file of src/ or cli/ has at most 400 lines (a warning above, an error above 500).
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ORDER = ["base", "data", "graph", "kernel", "model", "eval", "train", "file", "view"]
+WARN_LINES, FAIL_LINES = 400, 500
+SANITIZER = re.compile(r"^_*(odr_)?(asan|ubsan|tsan)|^_GLOBAL__|^\.LASAN")
+
+
+def sources(folder):
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".c", ".h", ".inc"))
+
+
+def includes(path):
+    """(line, name, quoted) of each include."""
+    pattern = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = pattern.match(line)
+        if match:
+            yield number, match.group(2), match.group(1) == '"'
+
+
+def check_src(root, errors):
+    for path in sources(root / "src"):
+        here = path.relative_to(root)
+        folder = here.parts[1]
+        if len(here.parts) != 3 or folder not in ORDER:
+            errors.append(f"{here}: not in one of the folders {', '.join(ORDER)}")
+            continue
+        for line, name, quoted in includes(path):
+            first = name.split("/")[0]
+            if not quoted:
+                if first in ORDER or name == "inmo.h":
+                    errors.append(f'{here}:{line}: write our own headers as "{name}"')
+            elif name == "inmo.h":
+                pass
+            elif "/" not in name or first not in ORDER:
+                errors.append(f'{here}:{line}: "{name}" does not name its folder')
+            elif ORDER.index(first) > ORDER.index(folder):
+                errors.append(f'{here}:{line}: {folder}/ may not include "{name}", {first}/ comes after it')
+
+
+def check_outside(root, folder, own_headers, errors):
+    base = root / folder
+    for path in sources(base) if base.is_dir() else []:
+        here = path.relative_to(root)
+        for line, name, quoted in includes(path):
+            places = [(start / name).resolve() for start in (path.parent, base)]
+            own = own_headers and quoted and any(p.is_file() and base in p.parents for p in places)
+            if name != "inmo.h" and not own and (quoted or name.split("/")[0] in ORDER):
+                what = "inmo.h and its own headers" if own_headers else "inmo.h"
+                errors.append(f'{here}:{line}: {folder}/ includes only {what}, not "{name}"')
+
+
+def check_length(root, errors, warnings):
+    for path in sources(root / "src") + (sources(root / "cli") if (root / "cli").is_dir() else []):
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > FAIL_LINES:
+            errors.append(f"{path.relative_to(root)}: {lines} lines, more than {FAIL_LINES}")
+        elif lines > WARN_LINES:
+            warnings.append(f"{path.relative_to(root)}: {lines} lines, more than {WARN_LINES}")
+
+
+def symbols(library, *options):
+    """Names the library defines for others, sanitizer bookkeeping left out."""
+    out = subprocess.run(["nm", "--defined-only", "-P", *options, library], check=True, capture_output=True, text=True)
+    names = set()
+    for line in out.stdout.splitlines():
+        fields = line.split()
+        if len(fields) >= 2 and len(fields[1]) == 1 and not SANITIZER.match(fields[0]):
+            names.add(fields[0].split("@")[0])
+    return names
+
+
+def public_calls(root):
+    header = (root / "include" / "inmo.h").read_text(encoding="utf-8")
+    header = re.sub(r"/\*.*?\*/", " ", header, flags=re.S)
+    header = re.sub(r"^\s*#\s*define.*(?:\\\n.*)*$", "", header, flags=re.M)
+    return set(re.findall(r"\bINMO_API\b[^;(]*?\b(\w+)\s*\(", header))
+
+
+def check_symbols(root, static, shared, errors):
+    for name in sorted(symbols(static, "-g")):
+        if not name.startswith("inmo_"):
+            errors.append(f"{static}: the symbol {name} does not start with inmo_ and is not static")
+    declared, exported = public_calls(root), symbols(shared, "-D")
+    if not declared:
+        errors.append("include/inmo.h: no INMO_API call found; is the check broken?")
+    for name in sorted(exported - declared):
+        errors.append(f"{shared}: exports {name}, which inmo.h does not mark INMO_API")
+    for name in sorted(declared - exported):
+        errors.append(f"{shared}: does not export {name}, which inmo.h marks INMO_API")
+
+
+def main():
+    if len(sys.argv) not in (2, 4):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = pathlib.Path(sys.argv[1]).resolve()
+    errors, warnings = [], []
+    check_src(root, errors)
+    check_outside(root, "cli", True, errors)
+    check_outside(root, "examples", False, errors)
+    check_length(root, errors, warnings)
+    if len(sys.argv) == 4:
+        check_symbols(root, sys.argv[2], sys.argv[3], errors)
+    for line in warnings:
+        print("warning:", line)
+    for line in errors:
+        print("error:", line)
+    print(f"check_layers: {len(errors)} errors, {len(warnings)} warnings")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

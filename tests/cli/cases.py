@@ -1,0 +1,333 @@
+"""Tests of the program that need more than a comparison of text; run.py runs every function called case_..."""
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import time
+
+COMMANDS = ("synth", "prepare", "train", "evaluate", "recommend", "similar", "explain", "info", "export", "man")
+MODELS = ("mf", "lightgcn", "inmo-mf", "inmo-lightgcn")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read(path):
+    with open(path, "rb") as stream:
+        return stream.read()
+
+
+def first(world, column):
+    with open(os.path.join(world.small, "log.tsv"), encoding="utf-8") as stream:
+        return stream.readline().split()[column]
+
+
+def keys(world, text, *promised):
+    found = json.loads(text)
+    for key in promised:
+        world.check(key in found, f'no key "{key}" in {text}')
+    return found
+
+
+# ---- One table: parser, help, manual and reference agree ----------------------------------------------------------
+
+def rows_of(world, command):
+    return json.loads(world.inmo("help", command, "--json")[0])
+
+
+def case_every_option_is_in_help_and_manual(world):
+    manual = world.inmo("man")[0].replace("\\-", "-")
+    sections = dict(re.findall(r'^\.SS "inmo (\w+)[^\n]*\n(.*?)(?=^\.S[SH] )', manual, re.M | re.S))
+    for command in COMMANDS:
+        rows = rows_of(world, command)
+        text = world.inmo(command, "--help")[0]
+        world.check(text == world.inmo("help", command)[0], f"inmo {command} --help is not inmo help {command}")
+        for row in rows:
+            pattern = r"--(\[no-\])?" + re.escape(row["name"]) + r"(?![\w-])"
+            for place, words in (("--help", text), ("the manual page", sections.get(command, ""))):
+                world.check(re.search(pattern, words), f"--{row['name']} of {command} is not in {place}")
+            if row["default"]:
+                world.check("default " + row["default"] in re.sub(r"\s+", " ", text),
+                            f"the default of --{row['name']} is not in the help of {command}")
+            world.check(row["help"] and row["group"], f"--{row['name']} of {command} has no help or heading")
+
+
+def case_every_option_in_help_is_parsed(world):
+    """A value that cannot be, given to the parser, comes back in an error that names the option."""
+    for command in COMMANDS:
+        rows = {row["name"]: row for row in rows_of(world, command)}
+        shown = set(re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([\w-]+)", world.inmo(command, "--help")[0], re.M))
+        world.check(shown == set(rows) | {"help"}, f"{command}: help and parser differ: {shown ^ set(rows)}")
+        arguments = {"prepare": ["x"], "train": ["x"], "evaluate": ["x", "y"], "recommend": ["x"], "similar": ["x"],
+                     "explain": ["x"], "info": ["x"], "export": ["x"]}.get(command, [])
+        arguments += ["-o", "z"] if "output" in rows else []
+        for name, row in rows.items():
+            if row["type"] in "sl" and not row["expected"].startswith("one of"):
+                continue
+            err = world.inmo(command, *arguments, f"--{name}=im/possible", code=2)[1]
+            world.check(f'--{name}: found "im/possible", expected {row["expected"]}' in err or name == "model",
+                        f"{command} --{name}=im/possible: {err}")
+
+
+def case_manual_page_is_sound_troff(world):
+    page = world.path("inmo.1")
+    with open(page, "w", encoding="utf-8") as stream:
+        stream.write(world.inmo("man")[0])
+    try:
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True)
+    except FileNotFoundError:
+        return
+    world.check(done.returncode == 0 and not done.stderr, done.stderr)
+
+
+def case_reference_is_up_to_date(world):
+    with open(os.path.join(HERE, "..", "..", "docs", "cli.md"), encoding="utf-8") as stream:
+        world.check(stream.read() == world.inmo("man", "--markdown")[0],
+                    "docs/cli.md is not what `inmo man --markdown` prints")
+
+
+def case_exit_codes_are_documented(world):
+    manual = world.inmo("man")[0]
+    for code in range(12):
+        world.check(f".B {code}\n" in manual, f"exit code {code} is not in the manual page")
+        for text in (world.inmo("--help")[0], world.inmo("train", "--help")[0]):
+            world.check(re.search(rf"^ +{code}  ", text, re.M), f"exit code {code} is not in --help")
+
+
+# ---- JSON ------------------------------------------------------------------------------------------------------------
+
+def case_json_outputs_have_the_promised_keys(world):
+    log, user, item = os.path.join(world.small, "log.tsv"), first(world, 0), first(world, 1)
+    keys(world, world.inmo("prepare", log, "-o", "data", "--json")[0], "users", "items", "interactions", "density",
+         "scenario", "description")
+    trained = keys(world, world.inmo("train", "data", "-o", "m", "--dim", "8", "--epochs", "2", "--json",
+                                     "--threads", "1")[0],
+                   "model", "settings", "epochs", "best_epoch", "steps", "seconds", "seconds_per_epoch",
+                   "best_valid", "final_loss", "peak_rss_mb", "parameters", "output", "stopped", "threads")
+    world.check(trained["epochs"] == 2 and trained["threads"] == 1 and trained["model"] == "inmo-lightgcn" and
+                trained["settings"]["dim"] == 8 and trained["peak_rss_mb"] > 1, str(trained))
+    report = keys(world, world.inmo("evaluate", "m", "data", "--k", "5,20", "--json")[0], "model", "data", "part",
+                  "users", "metrics", "groups", "seconds")
+    for k in (5, 20):
+        for name in ("recall", "ndcg", "precision", "hit_rate", "mrr", "map", "coverage"):
+            world.check(0 <= report["metrics"][f"{name}@{k}"] <= 1, f"{name}@{k}: {report}")
+    for group in report["groups"].values():
+        world.check("users" in group and "recall@20" in group["metrics"], str(group))
+    lines = world.inmo("recommend", "m", "--user", user, "--user", user, "--k", "3", "--explain", "2", "--json")[0]
+    world.check(lines.count("\n") == 2, lines)
+    for line in lines.splitlines():
+        found = keys(world, line, "user", "items", "coverage", "unknown_items", "fallback")
+        world.check(found["user"] == user and len(found["items"]) == 3 and
+                    len(found["items"][0]["because"]) <= 2, line)
+    found = keys(world, world.inmo("recommend", "m", "--items", f"{item},nothing", "--json")[0], "user", "items")
+    world.check(found["user"] is None and found["unknown_items"] == 1, str(found))
+    keys(world, world.inmo("similar", "m", "--item", item, "--json")[0], "item", "similar")
+    why = keys(world, world.inmo("explain", "m", "--user", user, "--item", item, "--json")[0], "score", "sum",
+               "because")
+    world.check(abs(why["score"] - sum(p["contribution"] for p in why["because"])) < 1e-5 + 1e-4 * abs(why["score"]),
+                str(why))
+    keys(world, world.inmo("info", "m", "--json")[0], "kind", "model", "users", "items", "parameters", "settings",
+         "record")
+    keys(world, world.inmo("info", "data", "--json")[0], "kind", "users", "items", "interactions")
+
+
+def case_settings_of_a_run_are_a_configuration_file(world):
+    data = os.path.join(world.small, "data")
+    trained = json.loads(world.inmo("train", data, "-o", "a", "--model", "inmo-mf", "--dim", "8", "--epochs", "2",
+                                    "--seed", "9", "--json")[0])
+    with open(world.path("run.json"), "w", encoding="utf-8") as stream:
+        json.dump(trained["settings"], stream)
+    world.inmo("train", data, "-o", "b", "--config", "run.json")
+    world.check(read(world.path("a")) == read(world.path("b")), "the same settings gave another model")
+
+
+# ---- Lists -----------------------------------------------------------------------------------------------------------
+
+def case_lists_of_all_users(world):
+    model = os.path.join(world.small, "inmo-lightgcn")
+    world.inmo("recommend", model, "--all-users", "-o", "a.tsv", "--k", "5")
+    with open(world.path("a.tsv"), encoding="utf-8") as stream:
+        rows = [line.rstrip("\n").split("\t") for line in stream]
+    world.check(all(len(row) == 3 for row in rows), "not user, item, score")
+    users = list(dict.fromkeys(row[0] for row in rows))
+    world.check(users == list(dict.fromkeys(users)) and len(rows) == 5 * len(users), "not 5 items a user")
+    out = world.inmo("recommend", model, "--all-users", "-o", "-", "--k", "5")[0]
+    world.check(out.encode() == read(world.path("a.tsv")), "standard output and file differ")
+    lines = world.inmo("recommend", model, "--all-users", "-o", "-", "--k", "5", "--json")[0].splitlines()
+    world.check([json.loads(line)["user"] for line in lines] == users, "JSON lines have other users")
+    one = json.loads(world.inmo("recommend", model, "--user", users[3], "--k", "5", "--json")[0])
+    world.check([i["item"] for i in one["items"]] == [row[1] for row in rows if row[0] == users[3]],
+                "one user's list is not the list among all users")
+
+
+def case_allow_deny_and_seen(world):
+    model, user = os.path.join(world.small, "inmo-mf"), first(world, 0)
+
+    def items(*more):
+        found = json.loads(world.inmo("recommend", model, "--user", user, "--k", "10", "--json", *more)[0])
+        return [entry["item"] for entry in found["items"]]
+
+    best = items()
+    for name, ids in (("allow", best[4:7]), ("deny", best[:2])):
+        with open(world.path(name), "w", encoding="utf-8") as stream:
+            stream.write("".join(i + "\n" for i in ids))
+    world.check(items("--allow", "allow") == best[4:7], "--allow")
+    world.check(items("--deny", "deny")[:8] == best[2:], "--deny")
+    world.check(items("--exclude-seen") == best, "--exclude-seen is not the default")
+    world.check(items("--include-seen") == items("--no-exclude-seen"), "--include-seen")
+    out = world.inmo("recommend", model, "--all-users", "-o", "-", "--k", "10", "--deny", "deny")[0]
+    mine = [line.split("\t")[1] for line in out.splitlines() if line.split("\t")[0] == user]
+    world.check(mine == items("--deny", "deny"), "--deny with --all-users")
+
+
+def case_explanations_sum_to_the_score(world):
+    for model in MODELS:
+        path = os.path.join(world.small, model)
+        best = json.loads(world.inmo("recommend", path, "--user", first(world, 0), "--k", "3", "--json")[0])
+        for entry in best["items"]:
+            why = json.loads(world.inmo("explain", path, "--user", first(world, 0), "--item", entry["item"],
+                                        "--json")[0])
+            total = sum(part["contribution"] for part in why["because"])
+            for name, value in (("score", why["score"]), ("recommended score", entry["score"])):
+                world.check(abs(total - value) < 1e-5 + 1e-4 * abs(value), f"{model}: sum {total}, {name} {value}")
+
+
+def case_export_npy(world):
+    model = os.path.join(world.small, "inmo-lightgcn")
+    for what in ("users", "items"):
+        world.inmo("export", model, "-o", what, "--what", what)
+        data = read(world.path(what + ".npy"))
+        world.check(data[:8] == b"\x93NUMPY\x01\x00", "not .npy")
+        length = struct.unpack("<H", data[8:10])[0]
+        header = eval(data[10:10 + length].decode())
+        rows, columns = header["shape"]
+        world.check((10 + length) % 64 == 0 and header["descr"] == "<f4" and not header["fortran_order"],
+                    str(header))
+        world.check(len(data) == 10 + length + 4 * rows * columns and columns == 8, str(header))
+        ids = read(world.path(what + ".ids")).decode().splitlines()
+        world.check(len(ids) == rows, "ids are not one a row")
+        out = world.inmo("export", model, "-o", "-", "--what", what, "--format", "tsv")[0].splitlines()
+        world.check([line.split("\t")[0] for line in out] == ids, "ids of .tsv and .npy differ")
+        numbers = [float(x) for x in out[1].split("\t")[1:]]
+        begin = 10 + length + 4 * columns
+        world.check(struct.pack(f"<{columns}f", *numbers) == data[begin:begin + 4 * columns],
+                    "the text does not give the same floats back")
+
+
+# ---- Training: threads, kill, Ctrl-C -----------------------------------------------------------------------------------
+
+def case_threads_give_the_same_bytes(world):
+    data = os.path.join(world.small, "data")
+    for model in MODELS:
+        for threads in ("1", "2"):
+            world.inmo("train", data, "-o", model + threads, "--model", model, "--dim", "16", "--epochs", "4",
+                       "--batch", "512", "--threads", threads, "-q")
+        world.check(read(world.path(model + "1")) == read(world.path(model + "2")),
+                    f"{model}: 1 and 2 threads gave different files")
+
+
+def wait_for(path, process, seconds=60):
+    end = time.monotonic() + seconds
+    while not os.path.exists(path) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    return os.path.exists(path) and process.poll() is None
+
+
+LONG_RUN = ("--dim", "32", "--batch", "64", "--patience", "1000")
+
+
+def epochs_for(world, data, model, seconds):
+    """Epochs that take about this long on this machine, so that there is time to interrupt them."""
+    trial = json.loads(world.inmo("train", data, "-o", "trial", "--model", model, *LONG_RUN, "--epochs", "5",
+                                  "--json", "-q", "--force")[0])
+    return str(max(6, min(2000, int(seconds * 5 / max(trial["seconds"], 1e-3)))))
+
+
+def case_kill_and_resume_give_the_same_bytes(world):
+    data = os.path.join(world.small, "data")
+    for model in ("mf", "inmo-lightgcn"):
+        run = ("train", data, "--model", model, *LONG_RUN, "--epochs", epochs_for(world, data, model, 3), "-q")
+        world.inmo(*run, "-o", "whole")
+        for attempt in range(2):  # twice: a resumed run may be killed too
+            more = ("--resume",) if attempt else ()
+            process = world.start(*run, "-o", "pieces", "--checkpoint-seconds", "0", *more)
+            world.check(wait_for(world.path("pieces.checkpoint"), process), "no checkpoint to kill at")
+            time.sleep(0.3)
+            process.kill()
+            process.communicate()
+            world.check(process.returncode == -signal.SIGKILL, "finished before it was killed")
+        world.check(not os.path.exists(world.path("pieces")), "a model came of a killed run")
+        world.inmo(*run, "-o", "pieces", code=8)  # an unfinished run is not thrown away by accident
+        world.inmo(*run, "-o", "pieces", "--resume")
+        world.check(read(world.path("whole")) == read(world.path("pieces")), f"{model}: another model after kill -9")
+        world.check(not os.path.exists(world.path("pieces.checkpoint")), "the checkpoint was left behind")
+        for name in ("whole", "pieces"):
+            os.unlink(world.path(name))
+
+
+def case_interrupt_says_how_to_go_on(world):
+    data = os.path.join(world.small, "data")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        run = ("train", data, "--model", "inmo-mf", *LONG_RUN, "--epochs", epochs_for(world, data, "inmo-mf", 3))
+        world.inmo(*run, "-o", "whole", "--force")
+        process = world.start(*run, "-o", "it's here", "--force")
+        time.sleep(1)
+        process.send_signal(number)
+        out, err = (text.decode() for text in process.communicate(timeout=60))
+        world.check(process.returncode == 11, f"exit code {process.returncode}\n{out}{err}")
+        world.check("the checkpoint is it's here.checkpoint" in err and not out, out + err)
+        command = re.search(r"^inmo: to go on: (.*)$", err, re.M).group(1)
+        world.check("'it'\\''s here'" in command and command.endswith(" --resume"), command)
+        done = world.shell(command)
+        world.check(done.returncode == 0, done.stderr.decode())
+        world.check(read(world.path("whole")) == read(world.path("it's here")), "another model after the interrupt")
+
+
+def case_second_interrupt_ends_at_once(world):
+    data = os.path.join(world.small, "data")
+    process = world.start("train", data, "-o", "m", "--model", "mf", *LONG_RUN, "--epochs", "100000")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGSTOP)  # so that both arrive before it can stop by itself
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    world.check(process.returncode in (11, -signal.SIGTERM), f"exit code {process.returncode}")
+
+
+def case_limits_of_time_and_epochs(world):
+    data = os.path.join(world.small, "data")
+    trained = json.loads(world.inmo("train", data, "-o", "m", "--model", "mf", *LONG_RUN, "--epochs", "100000",
+                                    "--max-seconds", "0.5", "--json")[0])
+    world.check(trained["stopped"] == "max-seconds" and trained["seconds"] < 30, str(trained))
+    world.check(not os.path.exists(world.path("m.checkpoint")), "a checkpoint was left behind")
+
+
+# ---- A disk without space ------------------------------------------------------------------------------------------------
+
+def case_full_disk_leaves_what_was_there(world):
+    """On a file system of 64 KB; only where this test may mount one."""
+    disk = world.path("disk")
+    os.mkdir(disk)
+    try:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk],
+                                 capture_output=True).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        return  # outputs.session does the same with a limit on file size
+    try:
+        data, log = os.path.join(world.small, "data"), os.path.join(world.small, "log.tsv")
+        with open(os.path.join(disk, "model"), "wb") as stream:
+            stream.write(b"before")
+        for arguments in (("train", data, "-o", "disk/model", "--force", "--model", "mf", "--dim", "64", "--epochs",
+                           "1", "--checkpoint", "elsewhere"),
+                          ("prepare", log, "-o", "disk/data"),
+                          ("synth", "-o", "disk/log", "--interactions", "100000"),
+                          ("recommend", os.path.join(world.small, "mf"), "--all-users", "-o", "disk/lists", "--k", "50")):
+            err = world.inmo(*arguments, code=4)[1]
+            world.check("No space left on device" in err, err)
+            world.check(os.listdir(disk) == ["model"] and read(os.path.join(disk, "model")) == b"before",
+                        f"{arguments[0]} left {os.listdir(disk)}")
+    finally:
+        subprocess.run(["umount", disk], check=True)

@@ -1,0 +1,61 @@
+#!/bin/bash
+# setup.sh - puts in place what the build needs, on Debian 12 and its relatives.
+#
+#     tools/setup.sh          what building and testing need
+#     tools/setup.sh bench    the same, and what the comparisons in bench/ need
+#
+# Asks dpkg which packages are missing and installs only those (as root, or through sudo). Says nothing when
+# nothing is missing, and does not touch the network then.
+set -euo pipefail
+
+packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libzstd-dev zlib1g-dev
+    libjansson-dev libxxhash-dev libcmocka-dev python3 zstd)
+
+case "${1-}" in
+'') ;;
+bench) packages+=(python3-torch python3-numpy gnuplot-nox valgrind) ;;
+*)
+    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench]" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+    # Not Debian: what counts is whether the tools are there; cmake then says which library is missing.
+    command -v cc >/dev/null && command -v cmake >/dev/null && command -v pkg-config >/dev/null && exit 0
+    echo "setup: this is not a Debian system; please install what corresponds to: ${packages[*]}" >&2
+    exit 1
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+    state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+echo "setup: installing ${missing[*]}" >&2
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=(env)
+elif command -v sudo >/dev/null; then
+    as_root=(sudo env)
+else
+    echo "setup: these packages are missing, and installing them needs root or sudo. As root, run:" >&2
+    echo "    apt-get update && apt-get install ${missing[*]}" >&2
+    exit 1
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() {
+    "${as_root[@]}" DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 </dev/null && return
+    tail -n 20 "$log" >&2
+    return 1
+}
+
+# A list that cannot be refreshed may still be good enough; the install decides.
+quietly apt-get -q update || echo "setup: the package lists could not be refreshed; trying with those at hand" >&2
+if ! quietly apt-get -q -y --no-install-recommends install "${missing[@]}"; then
+    echo "setup: apt-get could not install: ${missing[*]}" >&2
+    exit 1
+fi
