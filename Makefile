@@ -2,12 +2,11 @@
 
 PREFIX ?= /usr/local
 DATA ?= ../shared/data
-QUIET_CONFIGURE = --log-level=WARNING
 
 .PHONY: all demo test test-asan test-data bench install clean help setup
 
 all: setup
-	@cmake --preset release $(QUIET_CONFIGURE)
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 
 demo: all
@@ -17,7 +16,7 @@ test: all
 	@ctest --preset release -j 2
 
 test-asan: setup
-	@cmake --preset asan $(QUIET_CONFIGURE)
+	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan
 	@ctest --preset asan -j 2
 

@@ -6,9 +6,9 @@
 DATA is a prepared directory. Each round measures, for each model, PyTorch's step in this process (torch_step.py, its
 gradients checked against autograd first) and then runs
 
-    build/bench_step [ARGUMENT...] DATA MODEL
+    build/bench_step [ARGUMENT...] DATA MODEL STEPS THREADS
 
-with OMP_NUM_THREADS set, which prints one JSON line {"model": ..., "ms_per_step": ...}. Because the rounds are
+which prints one JSON line {"model": ..., "ms_per_step": ...}. Because the rounds are
 interleaved, both sides see the same neighbours on the machine. The ratio is PyTorch / inmo of the same round:
 median, and the lowest and highest of the rounds.
 """
@@ -25,12 +25,13 @@ import torch_data
 import torch_step
 
 
-def run_program(command, data, model, threads):
+def run_program(command, data, model, steps, threads):
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     environment.pop("GLIBC_TUNABLES", None)
-    done = subprocess.run([*command, data, model], env=environment, capture_output=True, text=True)
+    arguments = [*command, data, model, str(steps), str(threads)]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
-        raise SystemExit(f"compare_step: {' '.join(command)} {data} {model} failed: {done.stderr.strip()}")
+        raise SystemExit(f"compare_step: {' '.join(arguments)} failed: {done.stderr.strip()}")
     for line in reversed(done.stdout.splitlines()):
         if line.startswith("{"):
             return float(json.loads(line)["ms_per_step"])
@@ -47,7 +48,7 @@ def main():
     parser.add_argument("data")
     parser.add_argument("command", nargs="+")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=20, help="steps of PyTorch a round")
+    parser.add_argument("--steps", type=int, default=20, help="steps of each side a round")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     args = parser.parse_intermixed_args()
@@ -57,7 +58,7 @@ def main():
     for number in range(args.rounds):
         for name, model in models.items():
             times, _ = torch_step.measure(model, args.steps)
-            ours = run_program(args.command, args.data, name, args.threads)
+            ours = run_program(args.command, args.data, name, args.steps, args.threads)
             row = found[name]
             row["torch_ms"].append(statistics.median(times))
             row["inmo_ms"].append(ours)

@@ -1,6 +1,6 @@
 """torch_data.py - interactions for the PyTorch side of the comparisons, read without the library.
 
-load(path) takes a prepared directory (its data.safetensors, tensors train.offset and train.column), or a file of
+load(path) takes a prepared directory (its data.safetensors, tensors train.offset and train.item), or a file of
 tab-separated pairs "user item [split]" of numbers, plain or .zst; of a file with a third column only split 0 is
 taken. Gives a dictionary: users, items, and the training graph compressed both ways
 
@@ -56,9 +56,9 @@ def load(path):
     if os.path.isdir(path):
         tensors = read_safetensors(os.path.join(path, "data.safetensors"))
         offset = tensors["train.offset"].astype(np.int64)
-        item = tensors["train.column"].astype(np.int64)
+        item = tensors["train.item"].astype(np.int64)
         user = np.repeat(np.arange(len(offset) - 1), np.diff(offset))
-        users, items = len(offset) - 1, count_items(tensors, item)
+        users, items = len(offset) - 1, len(tensors["items.offset"]) - 1
     else:
         user, item = read_pairs(path)
         users, items = int(user.max()) + 1, int(item.max()) + 1
@@ -68,8 +68,3 @@ def load(path):
     return {"users": users, "items": items, "edges": len(item), "user_offset": user_offset,
             "user_column": user_column, "item_offset": item_offset, "item_column": item_column, "turn": turn}
 
-
-def count_items(tensors, item):
-    if "new_item" in tensors:
-        return len(tensors["new_item"])
-    return int(item.max()) + 1

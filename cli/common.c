@@ -53,6 +53,27 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
     cli_add_table(options, row, count, &data->prepare);
 }
 
+enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error)
+{
+    /* The library looks at these options when it has a log; this one has a line. */
+    const char *const user = "user", *const item = "item";
+    const int64_t time = 1;
+    struct inmo_log *log = NULL;
+    struct inmo_dataset *dataset = NULL;
+    struct inmo_error found = {0};
+    enum inmo_status status = INMO_OK;
+
+    if (!data->prepare.by || strcmp(data->prepare.by, "column")) {
+        status = inmo_log_from_pairs(1, &user, &item, &time, &log, &found);
+        if (!status)
+            status = inmo_dataset_prepare(log, &data->prepare, &dataset, &found);
+    }
+    inmo_dataset_free(dataset);
+    inmo_log_free(log);
+    /* That a line is too little to split is no news. */
+    return status == INMO_USAGE ? cli_fail(error, INMO_USAGE, "%s", found.message) : INMO_OK;
+}
+
 /* Options about reading and splitting say nothing about a directory that is split already. */
 static void warn_about_idle_options(const struct cli_options *options, const struct cli_data_options *data,
                                     const char *path)
@@ -82,7 +103,9 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
     int is_raw = stat(path, &found) || !S_ISDIR(found.st_mode);
 
     if (is_raw) {
-        status = inmo_log_read(&path, 1, &data->read, cli_hooks(), &log, error);
+        status = cli_check_data(data, error);
+        if (!status)
+            status = inmo_log_read(&path, 1, &data->read, cli_hooks(), &log, error);
         if (!status)
             status = inmo_dataset_prepare(log, &data->prepare, dataset, error);
     } else {
@@ -103,7 +126,7 @@ static const struct inmo_setting view_rows[] = {
      "Interactions observed since, also of users and items the model has never seen; nothing is retrained."},
 };
 
-void cli_add_view(struct cli_options *options, struct cli_view_options *view)
+void cli_add_view(struct cli_options *options, struct cli_view_options *view, int with_reading)
 {
     const struct inmo_setting *row;
     size_t count;
@@ -111,7 +134,8 @@ void cli_add_view(struct cli_options *options, struct cli_view_options *view)
     inmo_read_options_init(&view->read);
     cli_add_table(options, view_rows, sizeof view_rows / sizeof *view_rows, view);
     row = inmo_read_settings(&count);
-    cli_add_table(options, row, count, &view->read);
+    if (with_reading)
+        cli_add_table(options, row, count, &view->read);
 }
 
 enum inmo_status cli_open_view(const char *path, const struct cli_view_options *options, struct cli_view *view,
@@ -178,11 +202,4 @@ enum inmo_status cli_gather_items(const char *items, const char *items_file, str
     if (!status && (items || items_file) && !list->count)
         status = cli_fail(error, INMO_USAGE, "--items: found no id, expected a,b,c");
     return status;
-}
-
-void cli_hint_unseen(struct inmo_error *error, const char *user)
-{
-    if (user && error->code == INMO_UNKNOWN)
-        cli_add_hint(error, "; for somebody the model has not seen give --items with what they took, "
-                            "or --observed with a log that has them");
 }

@@ -47,6 +47,8 @@ struct cli_data_options {
 };
 /* split NULL: the library's default. */
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
+/* What is wrong with the options about splitting is found before a long log is read. */
+enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error);
 /* path is a prepared directory or a raw log ("-" is standard input). *raw (may be NULL) says which it was. */
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
@@ -62,7 +64,8 @@ struct cli_view {
     struct inmo_log *log;
     struct inmo_view *view;
 };
-void cli_add_view(struct cli_options *options, struct cli_view_options *view);
+/* Registers --observed, and the options about reading logs unless the command has one of the same name. */
+void cli_add_view(struct cli_options *options, struct cli_view_options *view, int with_reading);
 enum inmo_status cli_open_view(const char *path, const struct cli_view_options *options, struct cli_view *view,
                                struct inmo_error *error);
 void cli_close_view(struct cli_view *view);
@@ -72,8 +75,6 @@ enum inmo_status cli_read_ids(const char *path, struct cli_strings *list, struct
 /* The history of somebody unseen: items is "a,b,c", items_file a list of ids; either may be NULL. */
 enum inmo_status cli_gather_items(const char *items, const char *items_file, struct cli_strings *list,
                                   struct inmo_error *error);
-/* Adds to the error of an unknown user what can be done instead. */
-void cli_hint_unseen(struct inmo_error *error, const char *user);
 
 /* ---- output.c: results --------------------------------------------------------------------------------------- */
 
@@ -99,6 +100,8 @@ json_t *cli_json_parsed(const char *text);
 void cli_json_put(FILE *stream, json_t *value, int pretty);
 /* An id in a tab-separated line: tab, line feed and carriage return are written \t, \n, \r. */
 void cli_put_id(FILE *stream, const char *id);
+/* Decimals that show four digits of the largest number of a column. */
+int cli_decimals(double largest);
 /* 1234567 as "1,234,567". */
 const char *cli_thousands(int64_t number, char text[32]);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct evaluate_settings {
     struct cli_common common;
@@ -103,9 +104,12 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_dataset *dataset = NULL;
     struct inmo_report *report = NULL;
     struct inmo_model_info info;
+    struct stat found;
     int raw = 0;
     enum inmo_status status = inmo_model_load(options->argument.value[0], &model, error);
 
+    if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) && S_ISDIR(found.st_mode))
+        cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
     if (!status)
         status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
     if (!status && raw)

@@ -25,7 +25,7 @@ static void declare(struct cli_options *options, void *structure)
 {
     struct explain_settings *settings = structure;
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    cli_add_view(options, &settings->view);
+    cli_add_view(options, &settings->view, 1);
     cli_add_common(options, &settings->common, CLI_JSON);
 }
 
@@ -52,15 +52,18 @@ static void print_json(const struct explain_settings *settings, const struct inm
 
 static void print_text(const struct explain_settings *settings, const struct inmo_explanation *explanation)
 {
+    int decimals = cli_decimals(explanation->score);
+
     printf("%s for %s\n", settings->item, settings->user ? settings->user : "somebody unseen");
     for (size_t n = 0; n < explanation->count; n++) {
         double share = explanation->part[n].score / explanation->score;
-        printf("  %9.4f", explanation->part[n].score);
+        printf("  %*.*f", decimals + 4, decimals, explanation->part[n].score);
         if (isfinite(share))
             printf("  %6.1f %%", 100 * share);
         printf("  %s\n", explanation->part[n].id);
     }
-    printf("  %9.4f  is the sum; the score is %.4f\n", sum_of(explanation), explanation->score);
+    printf("  %*.*f  is the sum; the score is %.*f\n", decimals + 4, decimals, sum_of(explanation), decimals,
+           explanation->score);
 }
 
 static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)

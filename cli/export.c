@@ -31,7 +31,8 @@ static void declare(struct cli_options *options, void *structure)
     settings->what = "items";
     settings->format = "npy";
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    cli_add_view(options, &settings->view);
+    /* --format is about what is written here. */
+    cli_add_view(options, &settings->view, 0);
     cli_add_common(options, &settings->common, CLI_FORCE);
 }
 

@@ -73,7 +73,7 @@ static enum inmo_status show_model(const char *path, int json, double bytes, str
                          1);
         } else {
             char a[32], b[32];
-            printf("%s: a model, %.1f MB\n", path, bytes / 1e6);
+            printf("%s: a model, %.3g MB\n", path, bytes / 1e6);
             printf("  model                %s\n", info.name);
             printf("  dimensions           %d\n  layers               %d\n", info.dim, info.layers);
             printf("  users, items         %s, %s\n", cli_thousands(info.users, a), cli_thousands(info.items, b));

@@ -110,6 +110,7 @@ int main(int argc, char **argv)
     }
     if ((fflush(stdout) || ferror(stdout)) && !status)
         status = cli_fail(&error, INMO_IO, "cannot write standard output: %s", strerror(errno ? errno : EIO));
-    cli_print_error(&error);
+    if (status)
+        cli_print_error(&error);
     return (int)status;
 }

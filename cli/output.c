@@ -183,6 +183,12 @@ void cli_put_id(FILE *stream, const char *id)
     }
 }
 
+int cli_decimals(double largest)
+{
+    int decimals = 3 - (fabs(largest) > 0 && isfinite(largest) ? (int)floor(log10(fabs(largest))) : 0);
+    return decimals < 1 ? 1 : decimals > 12 ? 12 : decimals;
+}
+
 const char *cli_thousands(int64_t number, char text[32])
 {
     char digits[24];

@@ -26,12 +26,14 @@ static void declare(struct cli_options *options, void *structure)
 static void print_json(const struct prepare_settings *settings, const struct inmo_dataset_info *info,
                        double density)
 {
+    json_t *interactions = json_pack("{sI sI sI sI}", "train", (json_int_t)info->train, "valid",
+                                     (json_int_t)info->valid, "test", (json_int_t)info->test, "later",
+                                     (json_int_t)info->later);
     cli_json_put(stdout,
-                 json_pack("{so si si si si so s{sI sI sI sI} ss so}", "output", cli_json_text(settings->output),
-                           "users", (int)info->users, "items", (int)info->items, "new_users", (int)info->new_users,
-                           "new_items", (int)info->new_items, "density", cli_json_number(density), "interactions",
-                           "train", (json_int_t)info->train, "valid", (json_int_t)info->valid, "test",
-                           "scenario", info->scenario, "description",
+                 json_pack("{so si si si si so so ss so}", "output", cli_json_text(settings->output), "users",
+                           (int)info->users, "items", (int)info->items, "new_users", (int)info->new_users,
+                           "new_items", (int)info->new_items, "interactions", interactions, "density",
+                           cli_json_number(density), "scenario", info->scenario, "description",
                            cli_json_parsed(info->description)),
                  1);
 }
@@ -61,6 +63,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_dataset_info info;
     enum inmo_status status = cli_check_output(settings->output, settings->common.force, error);
 
+    if (!status)
+        status = cli_check_data(&settings->data, error);
     if (!status)
         status = inmo_log_read(options->argument.value, options->argument.count, &settings->data.read, cli_hooks(),
                                &log, error);

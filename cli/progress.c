@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define SECONDS_BETWEEN_LINES 5.0
+#define SECONDS_OF_ONE_SIGNAL 0.3
 
 static volatile sig_atomic_t stop_asked;
 
@@ -31,15 +32,27 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+/* The first signal asks; a later one ends the program as if there were no handler. A signal that comes twice at the
+ * same moment is one: a terminal or timeout(1) sends it to the group as well as to the process. */
 static void on_signal(int number)
 {
     static const char sentence[] = "\ninmo: stopping; Ctrl-C again stops at once\n";
-    (void)number;
-    stop_asked = 1;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    if (state.terminal && write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
+    static struct timespec first;
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    if (stop_asked) {
+        double since = (double)(time.tv_sec - first.tv_sec) + 1e-9 * (double)(time.tv_nsec - first.tv_nsec);
+        if (since > SECONDS_OF_ONE_SIGNAL) {
+            signal(number, SIG_DFL);
+            raise(number);
+        }
         return;
+    }
+    first = time;
+    stop_asked = 1;
+    if (state.terminal && write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
+        return; /* the sentence is a courtesy */
 }
 
 int cli_interrupted(void)
@@ -71,14 +84,15 @@ static void describe(const struct inmo_progress *progress, char *text, size_t si
 {
     int bytes = progress->unit && !strcmp(progress->unit, "bytes");
     const char *unit = bytes ? "MB" : progress->unit ? progress->unit : "";
+    int decimals = bytes || !strcmp(unit, "epochs");
     double scale = bytes ? 1e-6 : 1, seconds = progress->seconds - state.first_seconds;
     double rate = seconds > 0 ? (progress->done - state.first_done) / seconds : 0;
 
     text[0] = 0;
     if (progress->total > 0)
-        add(text, size, bytes ? "%.1f/%.1f %s" : "%.0f/%.0f %s", scale * progress->done, scale * progress->total, unit);
+        add(text, size, "%.*f/%.*f %s", decimals, scale * progress->done, bytes, scale * progress->total, unit);
     else
-        add(text, size, bytes ? "%.1f %s" : "%.0f %s", scale * progress->done, unit);
+        add(text, size, "%.*f %s", decimals, scale * progress->done, unit);
     if (rate > 0)
         add(text, size, "  %.3g/s", scale * rate);
     if (isfinite(progress->loss))

@@ -48,7 +48,7 @@ static void declare(struct cli_options *options, void *structure)
     settings->k = query.k;
     settings->exclude_seen = 1;
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    cli_add_view(options, &settings->view);
+    cli_add_view(options, &settings->view, 1);
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
@@ -129,7 +129,7 @@ static enum inmo_status put_lines(const struct writer *writer, const struct inmo
                                   struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
-    int widest = 0;
+    int widest = 0, decimals = cli_decimals(list->count ? list->entry[0].score : 0);
 
     for (size_t n = 0; n < list->count; n++)
         if ((int)strlen(list->entry[n].id) > widest)
@@ -141,9 +141,11 @@ static enum inmo_status put_lines(const struct writer *writer, const struct inmo
         struct inmo_explanation *why = NULL;
         status = reasons(writer, entry->id, &why, error);
         if (writer->human) {
-            fprintf(writer->stream, "%4zu  %-*s  %9.4f", n + 1, widest, entry->id, entry->score);
+            fprintf(writer->stream, "%4zu  %-*s  %*.*f", n + 1, widest, entry->id, decimals + 5, decimals,
+                    entry->score);
             for (size_t p = 0; why && p < why->count; p++)
-                fprintf(writer->stream, "%s%s %.4f", p ? ", " : "  because of ", why->part[p].id, why->part[p].score);
+                fprintf(writer->stream, "%s%s %.*f", p ? ", " : "  because of ", why->part[p].id, decimals,
+                        why->part[p].score);
         } else {
             cli_put_id(writer->stream, writer->query.user ? writer->query.user : "");
             fputc('\t', writer->stream);
@@ -167,9 +169,7 @@ static enum inmo_status recommend_one(struct writer *writer, struct inmo_error *
     struct inmo_list *list = NULL;
     enum inmo_status status = inmo_recommend(writer->view, &writer->query, &list, error);
 
-    if (status)
-        cli_hint_unseen(error, writer->query.user);
-    else
+    if (!status)
         status = writer->settings->common.json ? put_json(writer, list, error) : put_lines(writer, list, error);
     inmo_list_free(list);
     return status;
@@ -281,6 +281,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     }
     if (!status)
         status = cli_output_commit(&output, error);
+    if (!status && settings->output && strcmp(settings->output, "-"))
+        cli_note(INMO_NOTE, "wrote %s", settings->output);
     cli_output_abandon(&output);
     cli_close_view(&view);
     cli_strings_free(&deny, 1);

@@ -23,7 +23,7 @@ static void declare(struct cli_options *options, void *structure)
     struct similar_settings *settings = structure;
     settings->k = 10;
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    cli_add_view(options, &settings->view);
+    cli_add_view(options, &settings->view, 1);
     cli_add_common(options, &settings->common, CLI_JSON);
 }
 

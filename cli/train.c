@@ -18,7 +18,7 @@ struct train_settings {
     struct inmo_train_options train;
     const char *output;
     const char *recipe;
-    int no_checkpoint;
+    int no_checkpoint, keep_checkpoint;
 };
 
 #define AT(member) offsetof(struct train_settings, member)
@@ -27,14 +27,12 @@ static const struct inmo_setting rows[] = {
     {"recipe", 's', AT(recipe), 0, 0, "default|paper", "Model", "NAME",
      "The settings to start from for the chosen model; single options change them."},
 };
-static const struct inmo_setting checkpoint_rows[] = {
-    {"checkpoint", 's', AT(train.checkpoint), 0, 0, NULL, "Checkpoints", "FILE",
-     "Where the state is kept while training, and removed after (default: MODEL.checkpoint)."},
-    {"checkpoint-seconds", 'r', AT(train.checkpoint_seconds), 0, 1e9, NULL, "Checkpoints", "SECONDS",
-     "Time between checkpoints."},
-    {"no-checkpoint", 'b', AT(no_checkpoint), 0, 0, NULL, "Checkpoints", NULL, "Keep no checkpoint."},
-    {"resume", 'b', AT(train.resume), 0, 0, NULL, "Checkpoints", NULL,
-     "Go on from the checkpoint, to the same bytes as an uninterrupted run."},
+/* Listed after the library's own rows about checkpoints, under their heading. */
+static const struct inmo_setting run_rows[] = {
+    {"no-checkpoint", 'b', AT(no_checkpoint), 0, 0, NULL, "Run", NULL,
+     "Keep no checkpoint; without this and --checkpoint it is MODEL.checkpoint until the model is saved."},
+    {"keep-checkpoint", 'b', AT(keep_checkpoint), 0, 0, NULL, "Run", NULL,
+     "Keep the checkpoint after the model is saved, so that --resume with more --epochs can go farther."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -48,7 +46,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
     row = inmo_train_settings(&count);
     cli_add_table(options, row, count, &settings->train);
-    cli_add_table(options, checkpoint_rows, sizeof checkpoint_rows / sizeof *checkpoint_rows, settings);
+    cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
     /* A whole log trains best with nothing kept for a test; the validation part is needed to stop in time. */
     cli_add_data(options, &settings->data, "90/10/0");
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
@@ -61,6 +59,9 @@ static enum inmo_status begin(struct cli_options *options, void *structure, stru
     const char *model = cli_given(options, "model"), *recipe = cli_given(options, "recipe");
     enum inmo_status status = inmo_train_options_init(&settings->train, model ? model : settings->train.model,
                                                       recipe ? recipe : settings->recipe, error);
+    /* A name that is not in the table: then the parser's own sentence, as for every other option. */
+    if (status)
+        cli_apply(options, error);
     return status;
 }
 
@@ -111,12 +112,8 @@ static enum inmo_status check_outputs(struct train_settings *settings, struct in
                               "starts again without it",
                               checkpoint);
     }
-    if (!status && settings->train.resume) {
-        if (!checkpoint)
-            status = cli_fail(error, INMO_USAGE, "--resume: found --no-checkpoint beside it, expected a checkpoint");
-        else if (access(checkpoint, F_OK))
-            cli_note(INMO_NOTE, "no checkpoint %s; training starts from the beginning", checkpoint);
-    }
+    if (!status && !checkpoint && settings->train.resume)
+        status = cli_fail(error, INMO_USAGE, "--resume: found --no-checkpoint beside it, expected a checkpoint");
     return status;
 }
 
@@ -169,6 +166,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_train_report report = {0};
     struct inmo_model_info info;
     char *checkpoint = NULL;
+    int damaged;
     enum inmo_status status;
 
     if (settings->no_checkpoint) {
@@ -182,10 +180,11 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
     if (!status)
         status = inmo_train(dataset, &settings->train, cli_hooks(), &model, &report, error);
+    damaged = dataset && status == INMO_FORMAT && settings->train.resume;
     cli_hooks_end();
     if (!status)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
-    if (!status && settings->train.checkpoint)
+    if (!status && settings->train.checkpoint && !settings->keep_checkpoint)
         unlink(settings->train.checkpoint);
     if (!status) {
         inmo_model_info(model, &info);
@@ -193,6 +192,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
             print_json(settings, &info, &report);
         else
             print_text(settings, &info, &report);
+    } else if (damaged) {
+        cli_add_hint(error, "; --force without --resume starts again");
     } else if (dataset && settings->train.checkpoint && !access(settings->train.checkpoint, F_OK)) {
         cli_print_error(error);
         fprintf(stderr, "inmo: the checkpoint is %s\n", settings->train.checkpoint);

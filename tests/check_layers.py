@@ -16,7 +16,8 @@ import sys
 
 ORDER = ["base", "data", "graph", "kernel", "model", "eval", "train", "file", "view"]
 WARN_LINES, FAIL_LINES = 400, 500
-SANITIZER = re.compile(r"^_*(odr_)?(asan|ubsan|tsan)|^_GLOBAL__|^\.LASAN")
+# Bookkeeping of the compiler: sanitizers, and the locks of "omp critical".
+COMPILER_MADE = re.compile(r"^_*(odr_)?(asan|ubsan|tsan)|^_GLOBAL__|^\.LASAN|^\.gomp_critical_")
 
 
 def sources(folder):
@@ -74,12 +75,12 @@ def check_length(root, errors, warnings):
 
 
 def symbols(library, *options):
-    """Names the library defines for others, sanitizer bookkeeping left out."""
+    """Names the library defines for others, those the compiler made left out."""
     out = subprocess.run(["nm", "--defined-only", "-P", *options, library], check=True, capture_output=True, text=True)
     names = set()
     for line in out.stdout.splitlines():
         fields = line.split()
-        if len(fields) >= 2 and len(fields[1]) == 1 and not SANITIZER.match(fields[0]):
+        if len(fields) >= 2 and len(fields[1]) == 1 and not COMPILER_MADE.match(fields[0]):
             names.add(fields[0].split("@")[0])
     return names
 

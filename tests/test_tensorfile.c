@@ -1,5 +1,6 @@
-/* test_tensorfile.c - the file layout: what is written can be read, by its documented layout and by us; every flipped
- * bit, every cut and every lie in the header is found; no shortage of memory or refused write leaves anything behind. */
+/* test_tensorfile.c - the file layout: what is written can be read, by its documented layout and by us; every
+ * flipped bit, every cut and every lie in the header is found; no shortage of memory or refused write leaves
+ * anything behind. */
 #include "base/memory.h"
 #include "base/tensorfile.h"
 #include "base/text.h"
@@ -27,8 +28,8 @@ static const uint8_t U[5] = {1, 2, 3, 4, 5};
 static const int64_t L[1] = {INT64_MIN};
 static const double D[2] = {0.1, -1e300};
 static const struct inmo_tensor TENSOR[] = {
-    {"f", INMO_F32, 3, 2, F},  {"i", INMO_I32, 3, 0, I}, {"none", INMO_F32, 0, 0, NULL},
-    {"u", INMO_U8, 5, 0, U},   {"l", INMO_I64, 1, 0, L}, {"d", INMO_F64, 1, 2, D},
+    {"f", INMO_F32, 3, 2, F}, {"i", INMO_I32, 3, 0, I}, {"none", INMO_F32, 0, 0, NULL},
+    {"u", INMO_U8, 5, 0, U},  {"l", INMO_I64, 1, 0, L}, {"d", INMO_F64, 1, 2, D},
 };
 enum { TENSORS = sizeof TENSOR / sizeof TENSOR[0] };
 static const struct inmo_metadata META[] = {{"note", "q\" \\ \n \xc3\xa4 \xff."}, {"empty", ""}};
@@ -214,7 +215,8 @@ static void every_cut_is_found(void **state)
 
 static void says_what_it_is(void **state)
 {
-    static const char LOG[] = "a plain text of any kind, longer than the fixed beginning of a header, is not one of ours\n";
+    static const char LOG[] =
+        "a plain text of any kind, longer than the fixed beginning of a header, is not one of ours\n";
     struct inmo_tensorfile *file = NULL;
     struct inmo_error error;
     (void)state;
@@ -242,8 +244,9 @@ static void forge(const char *metadata, const char *entries, size_t payload)
     char digits[17], *zeros = calloc(1, payload + 1);
     uint64_t length;
     inmo_text_add(&text, "\0\0\0\0\0\0\0", 8);
-    inmo_text_format(&text, "{\"__metadata__\":{\"inmo.header-checksum\":\"%016d\"%s,\"inmo.checksum\":\"%016llx\"}%s}",
-                     0, metadata, (unsigned long long)XXH3_64bits(zeros, payload), entries);
+    inmo_text_format(&text,
+                     "{\"__metadata__\":{\"inmo.header-checksum\":\"%016d\"%s,\"inmo.checksum\":\"%016llx\"}%s}", 0,
+                     metadata, (unsigned long long)XXH3_64bits(zeros, payload), entries);
     while (text.length % 64)
         inmo_text_add(&text, " ", 1);
     length = text.length - 8;
@@ -260,14 +263,14 @@ static void lies_are_found(void **state)
 {
     static const char KIND[] = ",\"inmo.kind\":\"sample\",\"inmo.version\":\"1\"";
     static const char *const LIE[] = {
-        "{\"dtype\":\"F32\",\"shape\":[2,4],\"data_offsets\":[0,31]}",       /* size and place differ */
-        "{\"dtype\":\"F32\",\"shape\":[2,4],\"data_offsets\":[32,64]}",      /* a gap before it */
-        "{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[-32,0]}",        /* before the arrays */
-        "{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[32,0]}",         /* ends before it begins */
+        "{\"dtype\":\"F32\",\"shape\":[2,4],\"data_offsets\":[0,31]}",  /* size and place differ */
+        "{\"dtype\":\"F32\",\"shape\":[2,4],\"data_offsets\":[32,64]}", /* a gap before it */
+        "{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[-32,0]}",   /* before the arrays */
+        "{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[32,0]}",    /* ends before it begins */
         "{\"dtype\":\"F32\",\"shape\":[-8],\"data_offsets\":[0,32]}",
         "{\"dtype\":\"F32\",\"shape\":[-2,-4],\"data_offsets\":[0,32]}",
-        "{\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]}",      /* 4 times it: 4 mod 2^64 */
-        "{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}",     /* 0 mod 2^64 */
+        "{\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]}",  /* 4 times it: 4 mod 2^64 */
+        "{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}", /* 0 mod 2^64 */
         "{\"dtype\":\"U8\",\"shape\":[99999999999999999999],\"data_offsets\":[0,0]}",
         "{\"dtype\":\"U8\",\"shape\":[9223372036854775807],\"data_offsets\":[0,9223372036854775807]}",
         "{\"dtype\":\"F16\",\"shape\":[16],\"data_offsets\":[0,32]}",
@@ -283,14 +286,14 @@ static void lies_are_found(void **state)
         "[]",
         "null",
         "{\"dtype\":\"U8\",\"shape\":[31],\"data_offsets\":[0,31]},\"b\":{\"dtype\":\"U8\",\"shape\":[1],"
-        "\"data_offsets\":[31,32]}",                                         /* not aligned */
+        "\"data_offsets\":[31,32]}", /* not aligned */
         "{\"dtype\":\"U8\",\"shape\":[32],\"data_offsets\":[0,32]},\"b\":{\"dtype\":\"U8\",\"shape\":[32],"
-        "\"data_offsets\":[0,32]}",                                          /* overlap */
+        "\"data_offsets\":[0,32]}", /* overlap */
         "{\"dtype\":\"U8\",\"shape\":[32],\"data_offsets\":[0,32]},\"a\":{\"dtype\":\"U8\",\"shape\":[0],"
-        "\"data_offsets\":[32,32]}",                                         /* the name twice */
-        "{\"dtype\":\"U8\",\"shape\":[32],\"data_offsets\":[0,32]",          /* not JSON */
-        "{\"dtype\":\"U8\",\"shape\":[33],\"data_offsets\":[0,33]}",         /* one byte too many */
-        "{\"dtype\":\"U8\",\"shape\":[16],\"data_offsets\":[0,16]}",         /* bytes left over */
+        "\"data_offsets\":[32,32]}",                                 /* the name twice */
+        "{\"dtype\":\"U8\",\"shape\":[32],\"data_offsets\":[0,32]",  /* not JSON */
+        "{\"dtype\":\"U8\",\"shape\":[33],\"data_offsets\":[0,33]}", /* one byte too many */
+        "{\"dtype\":\"U8\",\"shape\":[16],\"data_offsets\":[0,16]}", /* bytes left over */
     };
     struct inmo_tensorfile *file = NULL;
     char entries[512];
@@ -361,10 +364,14 @@ static void memory_may_be_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),         cmocka_unit_test(get_refuses),
-        cmocka_unit_test(layout),             cmocka_unit_test(every_flip_is_found),
-        cmocka_unit_test(every_cut_is_found), cmocka_unit_test(says_what_it_is),
-        cmocka_unit_test(lies_are_found),     cmocka_unit_test(writer_refuses),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(get_refuses),
+        cmocka_unit_test(layout),
+        cmocka_unit_test(every_flip_is_found),
+        cmocka_unit_test(every_cut_is_found),
+        cmocka_unit_test(says_what_it_is),
+        cmocka_unit_test(lies_are_found),
+        cmocka_unit_test(writer_refuses),
         cmocka_unit_test(memory_may_be_short),
     };
     return cmocka_run_group_tests_name("tensorfile", tests, make_folder, remove_folder);

@@ -14,6 +14,8 @@ mkdir demo-out
 cd demo-out
 PATH=$PWD/../build:$PATH
 began=$SECONDS
+# Threads that wait do not spin: the machine may be busy with other things.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY-passive}
 
 say() { printf '\n# %s\n' "$*"; }
 # Echoes a command as one would type it, then runs it.

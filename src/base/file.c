@@ -69,8 +69,8 @@ enum inmo_status inmo_new_file_write(struct inmo_new_file *file, const void *dat
     return INMO_OK;
 }
 
-/* The new name must last through a power cut as well. By now the file is in place, and a folder that may not be read
- * or a file system that cannot sync folders takes nothing away from it: no error. */
+/* The new name must last through a power cut as well. By now the file is in place, and a folder that may not be
+ * read or a file system that cannot sync folders takes nothing away from it: no error. */
 static void sync_folder_of(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -85,8 +85,8 @@ static void sync_folder_of(char *path)
     }
 }
 
-/* Without force, somebody may have made path since it was looked at. A hard link, unlike a rename, replaces nothing;
- * a file system without hard links gets a second look instead. */
+/* Without force, somebody may have made path since it was looked at. A hard link, unlike a rename, replaces
+ * nothing; a file system without hard links gets a second look instead. */
 static int move_into_place(const struct inmo_new_file *file)
 {
     struct stat present;

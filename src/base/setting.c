@@ -1,5 +1,5 @@
-/* setting.c - see setting.h. Field n of a structure is what lies at table[n].offset, of the type table[n].type; a new
- * kind of setting is one more case in each of the two switches. */
+/* setting.c - see setting.h. Field n of a structure is what lies at table[n].offset, of the type table[n].type; a
+ * new kind of setting is one more case in each of the two switches. */
 #include "base/setting.h"
 
 #include "base/memory.h"
@@ -71,8 +71,7 @@ static enum inmo_status check_row(const struct inmo_setting *row, const void *fi
             return inmo_fail(error, INMO_USAGE, "--%s is \"%s\"; it must be one of %s", row->name, text,
                              row->choices);
         return INMO_OK;
-    case 'b':
-        return INMO_OK;
+    case 'b': return INMO_OK;
     default:
         return inmo_fail(error, INMO_INTERNAL, "the setting %s has the unknown type '%c'", row->name, row->type);
     }

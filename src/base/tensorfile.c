@@ -1,225 +1,40 @@
-/* tensorfile.c - see tensorfile.h. What the header adds to plain safetensors, in this order and always first:
+/* tensorfile.c - opening, see tensorfile.h and tensorfile_layout.h; tensorfile_write.c writes.
  *
- *     {"__metadata__":{"inmo.header-checksum":"<16 hex>","inmo.kind":"...","inmo.version":"1",
- *                      "inmo.checksum":"<16 hex>", ...the writer's own keys...},
- *      "first":{...}, "inmo.pad.0":{...}, "second":{...}, ...}
- *
- * The header's checksum is XXH3-64 of everything before the arrays (the 8 bytes of length and the header with its
- * spaces) where its own 16 digits count as zeros; it stands at a fixed place, so it can be checked before anything is
- * parsed. "inmo.checksum" covers every byte after the header. Together they cover the file.
- *
- * Readers of safetensors allow no gaps between arrays, and typed access wants alignment; so a gap is itself an array
- * of zero bytes called inmo.pad.N, which this file's readers do not get to see.
- *
- * Cost: writing reads the arrays twice (checksum, write); opening reads them once, at memory speed. The bytes depend
- * on nothing but the arguments. */
+ * Nothing in the file is believed before it is checked, in this order: that it is one of ours, the checksum of the
+ * header, the header as JSON, kind and version, the place of every array, the checksum of the arrays. Opening reads
+ * the file once, at memory speed. */
 #include "base/tensorfile.h"
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/tensorfile_layout.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the arrays are little-endian and mapped as they are"
-#endif
+/* Short names for the layout. */
+enum {
+    ALIGNMENT = INMO_TENSORFILE_ALIGNMENT,
+    LENGTH_BYTES = INMO_TENSORFILE_LENGTH,
+    DIGITS = INMO_TENSORFILE_DIGITS,
+    DIGITS_AT = INMO_TENSORFILE_DIGITS_AT,
+    HEADER_MOST = INMO_TENSORFILE_HEADER_MOST
+};
+static const char OPENING[] = INMO_TENSORFILE_OPENING;
 
-enum { ALIGNMENT = 64, LENGTH_BYTES = 8, DIGITS = 16, HEADER_MOST = 100000000 };
-
-static const char OPENING[] = "{\"__metadata__\":{\"inmo.header-checksum\":\"";
-enum { DIGITS_AT = LENGTH_BYTES + sizeof OPENING - 1 };
-
-static const char PAD[] = "inmo.pad.";
-static const char RESERVED[] = "inmo.";
-
-static const struct {
-    const char *name;
-    size_t size;
-} DTYPE[] = {{"U8", 1}, {"I32", 4}, {"I64", 8}, {"F32", 4}, {"F64", 8}};
-enum { DTYPE_COUNT = sizeof DTYPE / sizeof DTYPE[0] };
-
-static int starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* Bytes of the array, -1 if they cannot be counted. */
-static int64_t tensor_bytes(const struct inmo_tensor *tensor)
-{
-    int64_t bytes;
-    if (tensor->rows < 0 || tensor->columns < 0 ||
-        __builtin_mul_overflow(tensor->rows, tensor->columns ? tensor->columns : 1, &bytes) ||
-        __builtin_mul_overflow(bytes, (int64_t)DTYPE[tensor->dtype].size, &bytes))
-        return -1;
-    return bytes;
-}
-
-static int64_t gap_after(int64_t end)
-{
-    return -end & (ALIGNMENT - 1);
-}
-
-/* ---- Writing ---- */
-
-static enum inmo_status check_arguments(const struct inmo_metadata *metadata, size_t metadata_count,
-                                        const struct inmo_tensor *tensor, size_t tensor_count,
-                                        struct inmo_error *error)
-{
-    int64_t total = 0;
-    for (size_t n = 0; n < metadata_count; n++) {
-        int bad = starts_with(metadata[n].key, RESERVED) || !metadata[n].value;
-        for (size_t m = 0; m < n; m++)
-            bad |= strcmp(metadata[n].key, metadata[m].key) == 0;
-        if (bad)
-            return inmo_fail(error, INMO_INTERNAL, "metadata \"%s\" is reserved, empty or given twice",
-                             metadata[n].key);
-    }
-    for (size_t n = 0; n < tensor_count; n++) {
-        int64_t bytes = tensor_bytes(&tensor[n]);
-        int bad = starts_with(tensor[n].name, RESERVED) || starts_with(tensor[n].name, "__") || bytes < 0 ||
-                  (bytes > 0 && !tensor[n].data) ||
-                  __builtin_add_overflow(total, bytes > 0 ? bytes + ALIGNMENT : ALIGNMENT, &total);
-        for (size_t m = 0; m < n; m++)
-            bad |= strcmp(tensor[n].name, tensor[m].name) == 0;
-        if (bad)
-            return inmo_fail(error, INMO_INTERNAL, "array \"%s\" has a reserved name, an impossible size or is "
-                             "given twice", tensor[n].name);
-    }
-    return INMO_OK;
-}
-
-static void add_entry(struct inmo_text *header, const char *name, const struct inmo_tensor *tensor, int64_t begin)
-{
-    inmo_text_add(header, ",", 1);
-    inmo_text_json_string(header, name);
-    inmo_text_format(header, ":{\"dtype\":\"%s\",\"shape\":[%" PRId64, DTYPE[tensor->dtype].name, tensor->rows);
-    if (tensor->columns)
-        inmo_text_format(header, ",%" PRId64, tensor->columns);
-    inmo_text_format(header, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", begin, begin + tensor_bytes(tensor));
-}
-
-/* The length and the header, spaces included, ready to be written. */
-static char *make_header(const char *kind, int version, const struct inmo_metadata *metadata,
-                         size_t metadata_count, const struct inmo_tensor *tensor, size_t tensor_count,
-                         uint64_t checksum, size_t *size)
-{
-    struct inmo_text header = {0};
-    int64_t begin = 0;
-    uint64_t length;
-    char digits[DIGITS + 1];
-    inmo_text_add(&header, "\0\0\0\0\0\0\0", LENGTH_BYTES);
-    inmo_text_add(&header, OPENING, sizeof OPENING - 1);
-    inmo_text_format(&header, "%016d\",\"inmo.kind\":", 0);
-    inmo_text_json_string(&header, kind);
-    inmo_text_format(&header, ",\"inmo.version\":\"%d\",\"inmo.checksum\":\"%016" PRIx64 "\"", version, checksum);
-    for (size_t n = 0; n < metadata_count; n++) {
-        inmo_text_add(&header, ",", 1);
-        inmo_text_json_string(&header, metadata[n].key);
-        inmo_text_add(&header, ":", 1);
-        inmo_text_json_string(&header, metadata[n].value);
-    }
-    inmo_text_add(&header, "}", 1);
-    for (size_t n = 0; n < tensor_count; n++) {
-        int64_t end = begin + tensor_bytes(&tensor[n]), gap = gap_after(end);
-        add_entry(&header, tensor[n].name, &tensor[n], begin);
-        if (gap > 0 && n + 1 < tensor_count) {
-            char name[32];
-            snprintf(name, sizeof name, "%s%zu", PAD, n);
-            add_entry(&header, name, &(struct inmo_tensor){.dtype = INMO_U8, .rows = gap}, end);
-        }
-        begin = end + gap;
-    }
-    inmo_text_add(&header, "}", 1);
-    while (header.length % ALIGNMENT != 0 && !header.failed)
-        inmo_text_add(&header, " ", 1);
-    if (!header.failed) {
-        *size = header.length;
-        length = header.length - LENGTH_BYTES;
-        memcpy(header.data, &length, LENGTH_BYTES);
-        snprintf(digits, sizeof digits, "%016" PRIx64, (uint64_t)XXH3_64bits(header.data, header.length));
-        memcpy(header.data + DIGITS_AT, digits, DIGITS);
-    }
-    return inmo_text_take(&header);
-}
-
-static const char ZEROS[ALIGNMENT];
-
-static enum inmo_status checksum_arrays(const struct inmo_tensor *tensor, size_t tensor_count, uint64_t *checksum,
-                                        struct inmo_error *error)
-{
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return inmo_fail_memory(error, "a checksum");
-    XXH3_64bits_reset(state);
-    for (size_t n = 0; n < tensor_count; n++) {
-        int64_t bytes = tensor_bytes(&tensor[n]);
-        XXH3_64bits_update(state, bytes ? tensor[n].data : ZEROS, (size_t)bytes);
-        if (n + 1 < tensor_count)
-            XXH3_64bits_update(state, ZEROS, (size_t)gap_after(bytes));
-    }
-    *checksum = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return INMO_OK;
-}
-
-enum inmo_status inmo_tensorfile_write(const char *path, int force, const char *kind, int version,
-                                       const struct inmo_metadata *metadata, size_t metadata_count,
-                                       const struct inmo_tensor *tensor, size_t tensor_count,
-                                       struct inmo_error *error)
-{
-    enum inmo_status status = INMO_OK;
-    struct inmo_new_file file = {0};
-    char *header = NULL;
-    size_t header_size = 0;
-    uint64_t checksum = 0;
-
-    status = check_arguments(metadata, metadata_count, tensor, tensor_count, error);
-    if (status == INMO_OK)
-        status = checksum_arrays(tensor, tensor_count, &checksum, error);
-    if (status != INMO_OK)
-        goto done;
-    header = make_header(kind, version, metadata, metadata_count, tensor, tensor_count, checksum, &header_size);
-    if (!header) {
-        status = inmo_fail_memory(error, "the header of a file");
-        goto done;
-    }
-    if (header_size > HEADER_MOST) {
-        status = inmo_fail(error, INMO_INTERNAL, "cannot write %s: its header would have %zu bytes, at most %d "
-                           "can be read", path, header_size, HEADER_MOST);
-        goto done;
-    }
-    status = inmo_new_file_open(&file, path, force, error);
-    if (status == INMO_OK)
-        status = inmo_new_file_write(&file, header, header_size, error);
-    for (size_t n = 0; n < tensor_count && status == INMO_OK; n++) {
-        int64_t bytes = tensor_bytes(&tensor[n]);
-        status = inmo_new_file_write(&file, tensor[n].data, (size_t)bytes, error);
-        if (status == INMO_OK && n + 1 < tensor_count)
-            status = inmo_new_file_write(&file, ZEROS, (size_t)gap_after(bytes), error);
-    }
-    if (status == INMO_OK)
-        status = inmo_new_file_commit(&file, error);
-done:
-    inmo_new_file_abandon(&file);
-    inmo_free(header);
-    return status;
-}
-
-/* ---- Reading ---- */
+enum { DTYPES = INMO_F64 + 1 };
 
 struct inmo_tensorfile {
     char *path;
-    const char *map;    // (map_size)
+    const char *map;  // (map_size)
     size_t map_size;
-    json_t *header;     // owns the names and metadata
+    json_t *header;              // owns the names and metadata
     struct inmo_tensor *tensor;  // (tensor_count) in file order, without the gaps
     size_t tensor_count;
 };
@@ -238,8 +53,9 @@ static enum inmo_status map_file(struct inmo_tensorfile *file, struct inmo_error
     else if (!S_ISREG(about.st_mode))
         status = inmo_fail(error, INMO_FORMAT, "%s is not an ordinary file", file->path);
     else if (about.st_size < DIGITS_AT + DIGITS)
-        status = inmo_fail(error, INMO_FORMAT, "%s is truncated or not a file of inmo: it has %lld bytes, a header "
-                           "has more", file->path, (long long)about.st_size);
+        status = inmo_fail(error, INMO_FORMAT,
+                           "%s is truncated or not a file of inmo: it has %lld bytes, a header has more",
+                           file->path, (long long)about.st_size);
     if (status == INMO_OK) {
         map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (map == MAP_FAILED)
@@ -262,18 +78,21 @@ static enum inmo_status check_header(const struct inmo_tensorfile *file, size_t 
     uint64_t length;
     memcpy(&length, file->map, LENGTH_BYTES);
     if (memcmp(file->map + LENGTH_BYTES, OPENING, sizeof OPENING - 1) != 0)
-        return inmo_fail(error, INMO_FORMAT, "%s is damaged or not a file of inmo: its header does not begin as one",
-                         file->path);
+        return inmo_fail(error, INMO_FORMAT,
+                         "%s is damaged or not a file of inmo: its header does not begin as one", file->path);
     if (length > HEADER_MOST)
-        return inmo_fail(error, INMO_FORMAT, "%s is damaged: its header should have %" PRIu64 " bytes, at most %d "
-                         "are possible", file->path, length, HEADER_MOST);
+        return inmo_fail(error, INMO_FORMAT,
+                         "%s is damaged: its header should have %" PRIu64 " bytes, at most %d are possible",
+                         file->path, length, HEADER_MOST);
     if (length + LENGTH_BYTES > file->map_size)
-        return inmo_fail(error, INMO_FORMAT, "%s is truncated: the header alone has %" PRIu64 " bytes, the file has "
-                         "%zu", file->path, length + LENGTH_BYTES, file->map_size);
+        return inmo_fail(error, INMO_FORMAT,
+                         "%s is truncated: the header alone has %" PRIu64 " bytes, the file has %zu", file->path,
+                         length + LENGTH_BYTES, file->map_size);
     *size = (size_t)length + LENGTH_BYTES;
     if (*size % ALIGNMENT != 0 || *size < DIGITS_AT + DIGITS)
-        return inmo_fail(error, INMO_FORMAT, "%s is damaged: its header has %zu bytes, a multiple of %d was expected",
-                         file->path, *size, ALIGNMENT);
+        return inmo_fail(error, INMO_FORMAT,
+                         "%s is damaged: its header has %zu bytes, a multiple of %d was expected", file->path,
+                         *size, ALIGNMENT);
     copy = inmo_alloc(*size, 1);
     if (!copy)
         return inmo_fail_memory(error, "the header of a file");
@@ -298,8 +117,10 @@ static enum inmo_status parse_header(struct inmo_tensorfile *file, size_t header
         return inmo_fail(error, INMO_FORMAT, "%s: the header cannot be read: %s", file->path, where.text);
     }
     json_object_foreach(json_object_get(file->header, "__metadata__"), key, value)
+    {
         if (!json_is_string(value))
-            return inmo_fail(error, INMO_FORMAT, "%s: metadata \"%s\" is not a string", file->path, key);
+            return inmo_fail(error, INMO_FORMAT, "%s: metadata \"%.200s\" is not a string", file->path, key);
+    }
     return INMO_OK;
 }
 
@@ -328,9 +149,9 @@ static int parse_entry(json_t *entry, struct inmo_tensor *tensor, int64_t *begin
     json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     size_t dimensions = json_array_size(shape), type = 0;
-    while (dtype && type < DTYPE_COUNT && strcmp(dtype, DTYPE[type].name) != 0)
+    while (dtype && type < DTYPES && strcmp(dtype, inmo_dtype_name((enum inmo_dtype)type)) != 0)
         type++;
-    if (!dtype || type == DTYPE_COUNT || json_object_size(entry) != 3 || dimensions < 1 || dimensions > 2 ||
+    if (!dtype || type == DTYPES || json_object_size(entry) != 3 || dimensions < 1 || dimensions > 2 ||
         json_array_size(offsets) != 2)
         return -1;
     for (size_t n = 0; n < 2; n++)
@@ -346,8 +167,8 @@ static int parse_entry(json_t *entry, struct inmo_tensor *tensor, int64_t *begin
     return dimensions == 2 && tensor->columns == 0 ? -1 : 0;
 }
 
-/* Each array must begin where the one before it ended: that alone rules out gaps, overlaps and whatever lies outside
- * of the file. */
+/* Each array must begin where the one before it ended: that alone rules out gaps, overlaps and whatever lies
+ * outside of the file. */
 static enum inmo_status place_tensors(struct inmo_tensorfile *file, size_t header_size, struct inmo_error *error)
 {
     int64_t expected = 0, begin, end, bytes;
@@ -356,19 +177,22 @@ static enum inmo_status place_tensors(struct inmo_tensorfile *file, size_t heade
     file->tensor = inmo_alloc(json_object_size(file->header), sizeof *file->tensor);
     if (!file->tensor)
         return inmo_fail_memory(error, "the list of arrays in a file");
-    json_object_foreach(file->header, name, entry) {
+    json_object_foreach(file->header, name, entry)
+    {
         struct inmo_tensor *tensor = &file->tensor[file->tensor_count];
-        int is_gap = starts_with(name, PAD);
+        int is_gap = inmo_starts_with(name, INMO_TENSORFILE_PAD);
         if (strcmp(name, "__metadata__") == 0)
             continue;
         if (parse_entry(entry, tensor, &begin, &end) != 0)
             return inmo_fail(error, INMO_FORMAT, "%s: the description of array \"%.200s\" is not a valid one",
                              file->path, name);
-        bytes = tensor_bytes(tensor);
+        bytes = inmo_tensor_bytes(tensor);
         if (bytes < 0 || begin != expected || end < begin || end - begin != bytes ||
             (!is_gap && begin % ALIGNMENT != 0))
-            return inmo_fail(error, INMO_FORMAT, "%s: array \"%.200s\" lies at bytes %" PRId64 " to %" PRId64
-                             ", which is not where its place and size say", file->path, name, begin, end);
+            return inmo_fail(error, INMO_FORMAT,
+                             "%s: array \"%.200s\" lies at bytes %" PRId64 " to %" PRId64
+                             ", which is not where its place and size say",
+                             file->path, name, begin, end);
         expected = end;
         tensor->name = name;
         tensor->data = file->map + header_size + begin;
@@ -450,11 +274,12 @@ enum inmo_status inmo_tensorfile_get(const struct inmo_tensorfile *file, const c
         return inmo_fail(error, INMO_FORMAT, "%s has no array \"%s\"", file->path, name);
     if (found->dtype != dtype)
         return inmo_fail(error, INMO_FORMAT, "%s: array \"%s\" is of type %s, %s was expected", file->path, name,
-                         DTYPE[found->dtype].name, DTYPE[dtype].name);
+                         inmo_dtype_name(found->dtype), inmo_dtype_name(dtype));
     if ((rows >= 0 && found->rows != rows) || (columns >= 0 && found->columns != columns))
-        return inmo_fail(error, INMO_FORMAT, "%s: array \"%s\" has %" PRId64 " rows and %" PRId64 " columns, %" PRId64
-                         " and %" PRId64 " were expected (0 columns: a vector, -1: any)", file->path, name,
-                         found->rows, found->columns, rows, columns);
+        return inmo_fail(error, INMO_FORMAT,
+                         "%s: array \"%s\" has %" PRId64 " rows and %" PRId64 " columns, %" PRId64 " and %" PRId64
+                         " were expected (0 columns: a vector, -1: any)",
+                         file->path, name, found->rows, found->columns, rows, columns);
     *tensor = *found;
     return INMO_OK;
 }

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct inmo_text {  /* starts as {0} */
-    char *data;     // (capacity) NUL-terminated once anything was added
+struct inmo_text { /* starts as {0} */
+    char *data;    // (capacity) NUL-terminated once anything was added
     size_t length, capacity;
     int failed;
 };
@@ -39,7 +39,7 @@ static inline void inmo_text_add(struct inmo_text *text, const char *bytes, size
 
 /* For short pieces: names, numbers, punctuation. */
 __attribute__((format(printf, 2, 3))) static inline void inmo_text_format(struct inmo_text *text,
-                                                                           const char *format, ...)
+                                                                          const char *format, ...)
 {
     char piece[512];
     va_list arguments;

@@ -6,9 +6,9 @@
  *                          metadata: scenario, description
  *     meta.json          the same counts and description for people; never read back
  *
- * Saving puts data.safetensors in place by one rename, so the directory holds the old data set or the new one, never a
- * mixture. Opening checks every offset, column and id once, and after that nothing has to be checked again: linear in
- * the size, at about the speed of reading it. */
+ * Saving puts data.safetensors in place by one rename, so the directory holds the old data set or the new one,
+ * never a mixture. Opening checks every offset, column and id once, and after that nothing has to be checked
+ * again: linear in the size, at about the speed of reading it. */
 #include "data/dataset.h"
 
 #include "base/file.h"
@@ -148,8 +148,10 @@ static enum inmo_status claim(const char *directory, const char *data_path, int 
     if (is_empty(directory))
         return INMO_OK;
     if (!is_prepared(data_path))
-        return inmo_fail(error, INMO_EXISTS, "%s exists already and is not a prepared data set; it is not replaced, "
-                         "not even with --force", directory);
+        return inmo_fail(error, INMO_EXISTS,
+                         "%s exists already and is not a prepared data set; it is not replaced, "
+                         "not even with --force",
+                         directory);
     if (!force)
         return inmo_fail(error, INMO_EXISTS, "%s exists already; --force replaces it", directory);
     return INMO_OK;
@@ -162,10 +164,14 @@ static char *meta_json(const struct inmo_dataset *dataset)
     inmo_dataset_info(dataset, &info);
     inmo_text_format(&json, "{\n  \"format\": \"inmo dataset\",\n  \"version\": %d,\n  \"scenario\": \"%s\",\n",
                      VERSION, info.scenario);
-    inmo_text_format(&json, "  \"users\": %" PRId32 ",\n  \"items\": %" PRId32 ",\n  \"new_users\": %" PRId32
-                     ",\n  \"new_items\": %" PRId32 ",\n", info.users, info.items, info.new_users, info.new_items);
-    inmo_text_format(&json, "  \"train\": %" PRId64 ",\n  \"valid\": %" PRId64 ",\n  \"test\": %" PRId64
-                     ",\n  \"later\": %" PRId64 ",\n  \"description\": ", info.train, info.valid, info.test, info.later);
+    inmo_text_format(&json,
+                     "  \"users\": %" PRId32 ",\n  \"items\": %" PRId32 ",\n  \"new_users\": %" PRId32
+                     ",\n  \"new_items\": %" PRId32 ",\n",
+                     info.users, info.items, info.new_users, info.new_items);
+    inmo_text_format(&json,
+                     "  \"train\": %" PRId64 ",\n  \"valid\": %" PRId64 ",\n  \"test\": %" PRId64
+                     ",\n  \"later\": %" PRId64 ",\n  \"description\": ",
+                     info.train, info.valid, info.test, info.later);
     inmo_text_add(&json, info.description, strlen(info.description));
     inmo_text_add(&json, "\n}\n", 3);
     return inmo_text_take(&json);
@@ -210,7 +216,8 @@ enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const cha
     status = claim(directory, data_path, force, &created, error);
     if (status != INMO_OK)
         goto done;
-    /* meta.json is on the disk, aside, before the data take their place: a full disk is met while nothing has changed. */
+    /* meta.json is on the disk, aside, before the data take their place: a full disk is met while nothing has
+     * changed. */
     status = inmo_new_file_open(&meta, meta_path, 1, error);
     if (status == INMO_OK)
         status = inmo_new_file_write(&meta, json, strlen(json), error);
@@ -258,8 +265,8 @@ static enum inmo_status open_ids(const struct inmo_tensorfile *file, const char 
     snprintf(name[2], sizeof name[2], "%s.new", side);
     status = inmo_tensorfile_get(file, name[0], INMO_I64, -1, 0, &offset, error);
     if (status == INMO_OK && (offset.rows < 1 || offset.rows > INT32_MAX))
-        status = inmo_fail(error, INMO_FORMAT, "%s: %s has %" PRId64 " entries, which no data set has", path, name[0],
-                           offset.rows);
+        status = inmo_fail(error, INMO_FORMAT, "%s: %s has %" PRId64 " entries, which no data set has", path,
+                           name[0], offset.rows);
     if (status == INMO_OK)
         status = inmo_tensorfile_get(file, name[1], INMO_U8, -1, 0, &text, error);
     if (status == INMO_OK)
@@ -275,7 +282,8 @@ static enum inmo_status open_ids(const struct inmo_tensorfile *file, const char 
         if (at[n] == at[n + 1] || memchr(id, 0, (size_t)(at[n + 1] - at[n])) != id + (at[n + 1] - at[n] - 1))
             return inmo_fail(error, INMO_FORMAT, "%s: id %" PRId64 " of %s is not a string", path, n, name[1]);
         if (((const uint8_t *)flags.data)[n] > 1)
-            return inmo_fail(error, INMO_FORMAT, "%s: entry %" PRId64 " of %s is neither 0 nor 1", path, n, name[2]);
+            return inmo_fail(error, INMO_FORMAT, "%s: entry %" PRId64 " of %s is neither 0 nor 1", path, n,
+                             name[2]);
     }
     *ids = (struct inmo_idmap){.count = (int32_t)(offset.rows - 1), .offset = at, .text = text.data};
     *is_new = flags.data;
@@ -309,8 +317,9 @@ static enum inmo_status open_part(const struct inmo_tensorfile *file, const char
             before = column[e];
         }
         if (!ascending || before >= items)
-            return inmo_fail(error, INMO_FORMAT, "%s: row %" PRId32 " of %s is not ascending or has an item that "
-                             "is not there", path, u, name[1]);
+            return inmo_fail(error, INMO_FORMAT,
+                             "%s: row %" PRId32 " of %s is not ascending or has an item that is not there", path, u,
+                             name[1]);
     }
     *csr = (struct inmo_csr){.rows = users, .columns = items, .offset = at, .column = column};
     return INMO_OK;
@@ -326,7 +335,8 @@ static enum inmo_status open_metadata(struct inmo_dataset *dataset, const char *
     while (scenario && n < SCENARIOS && strcmp(scenario, SCENARIO[n]) != 0)
         n++;
     if (!scenario || n == SCENARIOS || !is_object)
-        return inmo_fail(error, INMO_FORMAT, "%s: the scenario is not one, or the description not a JSON object", path);
+        return inmo_fail(error, INMO_FORMAT, "%s: the scenario is not one, or the description not a JSON object",
+                         path);
     dataset->scenario = (enum inmo_scenario)n;
     dataset->description = inmo_copy_string(description);
     return dataset->description ? INMO_OK : inmo_fail_memory(error, "the description of a data set");

@@ -6,7 +6,8 @@
  *        columns as the first line.
  *     3. Spaces and lines of different lengths, or long ones: lists.
  *     4. The header: well-known names, or words where the next line has numbers.
- *     5. The columns: --columns, else the header, else user,item[,rating[,time]] by their number. */
+ *     5. The columns: --columns, else the header, else user,item[,rating[,time]] by their number, but
+ *        user,item,time when all of the third are plainly times. */
 #include "data/detect.h"
 
 #include "data/value.h"
@@ -108,6 +109,20 @@ static int looks_like_check_ins(const struct inmo_field *field, size_t columns)
            inmo_parse_number(field[3].text, field[3].length, &number);
 }
 
+/* A third column in which all lines of the sample have a date, or seconds since 1973 or later: no rating is so high. */
+static int third_is_time(const struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
+{
+    int all = 1;
+    for (size_t n = 0; n < count && all; n++) {
+        struct inmo_field field[3];
+        int64_t time;
+        all = inmo_split_line(plan, &sample[n], field, 3) == 3 &&
+              inmo_parse_time(field[2].text, field[2].length, &time) &&
+              (time >= 100000000 || memchr(field[2].text + 1, '-', field[2].length - 1));
+    }
+    return all;
+}
+
 /* Whether every rating, time and split among the fields can be one. */
 static int values_parse(const struct inmo_columns *columns, const struct inmo_field *field, size_t count)
 {
@@ -187,7 +202,10 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
                            "--columns says which column is which",
                            name, (long long)sample[0].number, found);
     } else {
-        inmo_columns_usual((int)found, &plan->columns);
+        if (found == 3 && third_is_time(plan, sample, count))
+            status = inmo_columns_parse("user,item,time", &plan->columns, error);
+        else
+            inmo_columns_usual((int)found, &plan->columns);
         if (automatic && words_over_numbers(plan, &plan->columns, sample, count))
             status = fail_header(name, &sample[0], error);
     }

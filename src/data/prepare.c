@@ -4,9 +4,10 @@
  *                                                    (the order of the log is still there)
  *          ->  split by seed or hold-out  ->  scenario  ->  train, valid, test, later
  *
- * The filters are rows.c, the parts split.c; here is the order of the steps, what is told when nothing is left, and
- * the data set that comes out. Cost: linear in the interactions; memory: see rows.c, the parts (5 bytes an
- * interaction) come when the lists by item are gone. The result depends on the log, the options and the seed alone. */
+ * The filters are rows.c, the parts split.c; here is the order of the steps, what is told when nothing is left,
+ * and the data set that comes out. Cost: linear in the interactions; memory: see rows.c, the parts (5 bytes an
+ * interaction) come when the lists by item are gone. The result depends on the log, the options and the seed
+ * alone. */
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/text.h"
@@ -19,8 +20,10 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW(name, type, field, least, most, choices, group, value, help)                                          \
-    {name, type, offsetof(struct inmo_prepare_options, field), least, most, choices, group, value, help}
+#define ROW(name, type, field, least, most, choices, group, value, help)                                           \
+    {                                                                                                              \
+        name, type, offsetof(struct inmo_prepare_options, field), least, most, choices, group, value, help         \
+    }
 
 static const struct inmo_setting SETTINGS[] = {
     ROW("k-core", 'i', k_core, 0, 1000000000, NULL, "Filter", "N",
@@ -28,22 +31,24 @@ static const struct inmo_setting SETTINGS[] = {
     ROW("split", 's', split, 0, 0, NULL, "Split", "A/B/C",
         "Percent of each user's items for training, validation and test."),
     ROW("by", 's', by, 0, 0, "random|time|column", "Split", "HOW",
-        "Split by seeded shuffle, by time (the newest to the test), or as a split column of the log says; by default "
-        "the column if there is one, else random."),
+        "Split by seeded shuffle, by time (the newest to the test), or as a split column of the log says; without "
+        "this by the column if there is one, else random."),
     ROW("hold-out", 'r', hold_out, 0, 1, NULL, "Split", "X",
         "With a split column: share of each user's training items that goes to validation."),
     /* The bound is 2^53 - 1: every reader of JSON gives the number back as it is. */
-    ROW("seed", 'u', seed, 0, 9007199254740991.0, NULL, "Split", "N", "Seed of everything random in the preparation."),
+    ROW("seed", 'u', seed, 0, 9007199254740991.0, NULL, "Split", "N",
+        "Seed of everything random in the preparation."),
     ROW("scenario", 's', scenario, 0, 0, "transductive|new-interactions|new-users-items", "Scenario", "NAME",
         "What is observed only after training: nothing, some interactions of every user, or some users and items."),
-    ROW("new-share", 'r', new_share, 0, 1, NULL, "Scenario", "X", "Share of what is new in the two last scenarios."),
+    ROW("new-share", 'r', new_share, 0, 1, NULL, "Scenario", "X",
+        "Share of what is new in the two last scenarios."),
 };
 enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0] };
 
 void inmo_prepare_options_init(struct inmo_prepare_options *options)
 {
-    *options = (struct inmo_prepare_options){
-        .split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2};
+    *options =
+        (struct inmo_prepare_options){.split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2};
 }
 
 const struct inmo_setting *inmo_prepare_settings(size_t *count)
@@ -58,9 +63,9 @@ struct preparation {
     struct inmo_prepare_options options;  // with the defaults that depend on the log filled in
     enum inmo_scenario scenario;
     struct inmo_split split;
-    struct inmo_rows rows;                // in the log's numbers until inmo_rows_number
-    int64_t duplicates, below_core;       // interactions removed
-    int32_t *user_order, *item_order;     // (users, items of the data set) -> number in the log
+    struct inmo_rows rows;             // in the log's numbers until inmo_rows_number
+    int64_t duplicates, below_core;    // interactions removed
+    int32_t *user_order, *item_order;  // (users, items of the data set) -> number in the log
 };
 
 static enum inmo_status check_options(struct preparation *p, struct inmo_error *error)
@@ -78,13 +83,16 @@ static enum inmo_status check_options(struct preparation *p, struct inmo_error *
     while (strcmp(inmo_scenario_name(p->scenario), o->scenario) != 0)
         p->scenario++;
     if (strcmp(o->by, "time") == 0 && !p->log->has_time)
-        return inmo_fail(error, INMO_USAGE, "--by time needs times, and the log has none; --columns says which column "
+        return inmo_fail(error, INMO_USAGE,
+                         "--by time needs times, and the log has none; --columns says which column "
                          "is the time");
     if (strcmp(o->by, "column") == 0 && !p->log->has_part)
-        return inmo_fail(error, INMO_USAGE, "--by column needs a split column, and the log has none; --columns says "
+        return inmo_fail(error, INMO_USAGE,
+                         "--by column needs a split column, and the log has none; --columns says "
                          "which column is the split");
     if (strcmp(o->by, "column") != 0 && o->hold_out > 0)
-        return inmo_fail(error, INMO_USAGE, "--hold-out needs a split column (--by column); --split gives the share of "
+        return inmo_fail(error, INMO_USAGE,
+                         "--hold-out needs a split column (--by column); --split gives the share of "
                          "validation otherwise");
     return inmo_split_parse(o->split, &p->split, error);
 }
@@ -98,7 +106,8 @@ static enum inmo_status fail_empty(const struct preparation *p, struct inmo_erro
     int64_t read = log->lines > log->count ? log->lines : log->count;
     inmo_text_format(&why, "nothing is left: %" PRId64 " interactions read", read);
     if (log->low_rating_lines > 0) {
-        inmo_text_format(&why, ", %" PRId64 " not above the rating threshold of --min-rating", log->low_rating_lines);
+        inmo_text_format(&why, ", %" PRId64 " not above the rating threshold of --min-rating",
+                         log->low_rating_lines);
         if (isfinite(log->highest_rating))
             inmo_text_format(&why, " (highest rating seen %.15g)", log->highest_rating);
     }
@@ -179,10 +188,11 @@ static char *describe(const struct preparation *p)
     const struct inmo_log *log = p->log;
     inmo_text_add(&json, "{\"sources\": ", 12);
     inmo_text_json_string(&json, log->sources);
-    inmo_text_format(&json, ", \"lines\": %" PRId64 ", \"bad_lines\": %" PRId64 ", \"low_rating_lines\": %" PRId64
+    inmo_text_format(&json,
+                     ", \"lines\": %" PRId64 ", \"bad_lines\": %" PRId64 ", \"low_rating_lines\": %" PRId64
                      ", \"interactions\": %" PRId64 ", \"duplicates\": %" PRId64 ", \"below_k_core\": %" PRId64
-                     ", \"options\": ", log->lines, log->bad_lines, log->low_rating_lines, log->count, p->duplicates,
-                     p->below_core);
+                     ", \"options\": ",
+                     log->lines, log->bad_lines, log->low_rating_lines, log->count, p->duplicates, p->below_core);
     inmo_text_add(&json, options ? options : "", options ? strlen(options) : 0);
     inmo_text_add(&json, "}", 1);
     if (!options)
@@ -199,8 +209,8 @@ static enum inmo_status filter_and_split(struct preparation *p, struct inmo_erro
     int by_column = strcmp(o->by, "column") == 0, by_time = strcmp(o->by, "time") == 0;
     /* Times are taken along only if something depends on them: the split by time, or which of two duplicates in
      * different parts is the earlier. */
-    enum inmo_status status = inmo_rows_collect(p->log, by_time || (by_column && p->log->has_time), by_column, rows,
-                                                error);
+    enum inmo_status status =
+        inmo_rows_collect(p->log, by_time || (by_column && p->log->has_time), by_column, rows, error);
     if (status == INMO_OK)
         status = inmo_rows_merge(rows, &p->duplicates, error);
     if (status == INMO_OK)
@@ -252,11 +262,12 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
     if (status == INMO_OK)
         status = copy_part(rows, INMO_LATER, &dataset->later, error);
     if (status == INMO_OK && inmo_csr_count(&dataset->train) == 0)
-        status = inmo_fail(error, INMO_INPUT, "nothing is left to train on: of %" PRId64 " interactions %" PRId64
+        status = inmo_fail(error, INMO_INPUT,
+                           "nothing is left to train on: of %" PRId64 " interactions %" PRId64
                            " went to validation, %" PRId64 " to the test and %" PRId64 " are observed only after "
-                           "training (--split, --hold-out, --new-share)", rows->offset[rows->users],
-                           inmo_csr_count(&dataset->valid), inmo_csr_count(&dataset->test),
-                           inmo_csr_count(&dataset->later));
+                           "training (--split, --hold-out, --new-share)",
+                           rows->offset[rows->users], inmo_csr_count(&dataset->valid),
+                           inmo_csr_count(&dataset->test), inmo_csr_count(&dataset->later));
     return status;
 }
 

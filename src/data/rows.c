@@ -1,6 +1,6 @@
 /* rows.c - see rows.h. Everything is counting sorts and passes in place: linear in the interactions. Memory an
- * interaction, besides the log: 4 for the item, 8 for the time and 1 for the part if they are taken along, and 4 or 5
- * more while the lists by item are there; with the log's 8 to 17 that is 16 to 34. One thread. */
+ * interaction, besides the log: 4 for the item, 8 for the time and 1 for the part if they are taken along, and 4
+ * or 5 more while the lists by item are there; with the log's 8 to 17 that is 16 to 34. One thread. */
 #include "data/rows.h"
 
 #include "base/memory.h"
@@ -142,8 +142,8 @@ static enum inmo_status turn(const struct inmo_rows *rows, int with_part, const 
     lists->part = with_part ? inmo_alloc(count, sizeof *lists->part) : NULL;
     if (!lists->offset || !lists->user || (with_part && !lists->part))
         return inmo_fail_memory(error, "the interactions by item");
-    /* Counted two places ahead, offset[i + 1] is the next free place of item i while the lists are filled, and its end
-     * (the beginning of i + 1) when they are full. */
+    /* Counted two places ahead, offset[i + 1] is the next free place of item i while the lists are filled, and
+     * its end (the beginning of i + 1) when they are full. */
     for (size_t e = 0; e < count; e++)
         lists->offset[rows->item[e] + 2]++;
     add_up(lists->offset + 1, rows->items);
@@ -157,17 +157,17 @@ static enum inmo_status turn(const struct inmo_rows *rows, int with_part, const 
     return INMO_OK;
 }
 
-/* Peeling: whoever falls below k is queued once, and takes one off each neighbour that is still there. The result is
- * the largest graph in which all have k, whatever the order. */
+/* Peeling: whoever falls below k is queued once, and takes one off each neighbour that is still there. The result
+ * is the largest graph in which all have k, whatever the order. */
 enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct by_item lists = {0};
     size_t users = (size_t)rows->users, nodes = users + (size_t)rows->items, queued = 0;
     int64_t before = rows->offset[rows->users];
-    int32_t *degree = NULL;   // (nodes) users, then items
-    uint32_t *queue = NULL;   // (nodes)
-    uint8_t *gone = NULL;     // (nodes)
+    int32_t *degree = NULL;  // (nodes) users, then items
+    uint32_t *queue = NULL;  // (nodes)
+    uint8_t *gone = NULL;    // (nodes)
 
     if (k <= 1) { /* everybody here has one */
         *removed = 0;

@@ -29,8 +29,8 @@ enum inmo_status inmo_rows_collect(const struct inmo_log *log, int with_time, in
 enum inmo_status inmo_rows_merge(struct inmo_rows *rows, int64_t *merged, struct inmo_error *error);
 /* Keeps the largest set of interactions in which every user and item that has any has k. */
 enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed, struct inmo_error *error);
-/* Renames users and items to 0, 1, ... in the order in which the log first has them among what is kept, and sorts each
- * row. Times are dropped. The orders give each new number its number in the log; freed with inmo_free. */
+/* Renames users and items to 0, 1, ... in the order in which the log first has them among what is kept, and sorts
+ * each row. Times are dropped. The orders give each new number its number in the log; freed with inmo_free. */
 enum inmo_status inmo_rows_number(const struct inmo_log *log, struct inmo_rows *rows, int32_t **user_order,
                                   int32_t **item_order, struct inmo_error *error);
 

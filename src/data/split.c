@@ -1,6 +1,6 @@
-/* split.c - see split.h. Cost: linear in the interactions, but for the split by time, which sorts each user's items
- * (and only looks at them when the log is in order of time already). Scratch: 8 bytes an item of the longest row. One
- * thread; the numbers do not depend on that. */
+/* split.c - see split.h. Cost: linear in the interactions, but for the split by time, which sorts each user's
+ * items (and only looks at them when the log is in order of time already). Scratch: 8 bytes an item of the
+ * longest row. One thread; the numbers do not depend on that. */
 #include "data/split.h"
 
 #include "base/memory.h"
@@ -40,11 +40,13 @@ enum inmo_status inmo_split_parse(const char *text, struct inmo_split *split, st
             at = NULL;
     }
     if (!at)
-        return inmo_fail(error, INMO_USAGE, "--split is \"%s\"; it must be three numbers like 70/10/20 (train, valid, "
-                         "test in percent, at most 7 decimals)", text);
-    if (share[0] + share[1] + share[2] != INMO_WHOLE || share[0] == 0)
-        return inmo_fail(error, INMO_USAGE, "--split is \"%s\"; its three numbers must sum to 100, the first above 0",
+        return inmo_fail(error, INMO_USAGE,
+                         "--split is \"%s\"; it must be three numbers like 70/10/20 (train, valid, "
+                         "test in percent, at most 7 decimals)",
                          text);
+    if (share[0] + share[1] + share[2] != INMO_WHOLE || share[0] == 0)
+        return inmo_fail(error, INMO_USAGE,
+                         "--split is \"%s\"; its three numbers must sum to 100, the first above 0", text);
     *split = (struct inmo_split){share[0], share[1], share[2]};
     return INMO_OK;
 }
@@ -144,10 +146,10 @@ done:
     return status;
 }
 
-/* Of each user's n training items, in the order of a shuffle, the first ones stay and the rest go elsewhere. It is the
- * floor of share * n that stays, or that goes. */
-static enum inmo_status move_training(struct inmo_rows *rows, enum inmo_part elsewhere, int64_t share, int share_stays,
-                                      uint64_t key, struct inmo_error *error)
+/* Of each user's n training items, in the order of a shuffle, the first ones stay and the rest go elsewhere. It
+ * is the floor of share * n that stays, or that goes. */
+static enum inmo_status move_training(struct inmo_rows *rows, enum inmo_part elsewhere, int64_t share,
+                                      int share_stays, uint64_t key, struct inmo_error *error)
 {
     int32_t *order = inmo_alloc((size_t)longest_row(rows), sizeof *order);
     if (!order)
@@ -167,8 +169,7 @@ static enum inmo_status move_training(struct inmo_rows *rows, enum inmo_part els
     return INMO_OK;
 }
 
-enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed,
-                                     struct inmo_error *error)
+enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed, struct inmo_error *error)
 {
     return move_training(rows, INMO_VALID, share, 0, inmo_key(seed, INMO_STREAM_SPLIT), error);
 }
@@ -207,14 +208,12 @@ static enum inmo_status new_users_items(struct inmo_rows *rows, int64_t new_shar
 }
 
 enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
-                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item,
-                                     struct inmo_error *error)
+                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item, struct inmo_error *error)
 {
     uint64_t key = inmo_key(seed, INMO_STREAM_SCENARIO);
     switch (scenario) {
     case INMO_TRANSDUCTIVE: return INMO_OK;
-    case INMO_NEW_INTERACTIONS:
-        return move_training(rows, INMO_LATER, INMO_WHOLE - new_share, 1, key, error);
+    case INMO_NEW_INTERACTIONS: return move_training(rows, INMO_LATER, INMO_WHOLE - new_share, 1, key, error);
     case INMO_NEW_USERS_ITEMS: return new_users_items(rows, new_share, key, new_user, new_item, error);
     }
     return inmo_fail(error, INMO_INTERNAL, "scenario %d is not one", (int)scenario);

@@ -2,15 +2,15 @@
  *
  * All calls only write the part of interactions that are there already: none of them moves anything.
  *
- * Random numbers (docs/math.md has random, key and below): a shuffle of x_0 .. x_{n-1} with a base swaps, for
- * j = n-1, ..., 1, x_j with x_{below(random(base, j), j + 1)}. The base is
+ * Random numbers (docs/math.md has random, key and below): a shuffle of x_0 .. x_{n-1} with a base swaps, for j =
+ * n-1, ..., 1, x_j with x_{below(random(base, j), j + 1)}. The base is
  *
  *     random(key(seed, 6), u)         for the split by seed, or the hold-out, of user u
  *     random(key(seed, 7), u)         for the new interactions of user u
  *     random(key(seed, 7), 0 and 1)   for the new users and the new items
  *
- * so what happens to a user depends on the seed, the user's number and the user's own items alone. Items are shuffled
- * from their ascending order. No two of these shuffles ever meet in one preparation on the same stream. */
+ * so what happens to a user depends on the seed, the user's number and the user's own items alone. Items are
+ * shuffled from their ascending order. No two of these shuffles ever meet in one preparation on the same stream. */
 #ifndef INMO_DATA_SPLIT_H
 #define INMO_DATA_SPLIT_H
 
@@ -28,7 +28,7 @@ enum inmo_part { INMO_TRAIN = 0, INMO_TEST = 1, INMO_VALID = 2, INMO_LATER = 3, 
 #define INMO_WHOLE INT64_C(1000000000)
 
 struct inmo_split {
-    int64_t train, valid, test;  /* shares; they sum to INMO_WHOLE */
+    int64_t train, valid, test; /* shares; they sum to INMO_WHOLE */
 };
 
 static inline int64_t inmo_share(double share)
@@ -56,7 +56,6 @@ enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint
 
 /* What the scenario takes away from training. new_user and new_item must be all zero and get their ones. */
 enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
-                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item,
-                                     struct inmo_error *error);
+                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item, struct inmo_error *error);
 
 #endif

@@ -74,6 +74,7 @@ struct synth {
      * more of the table than it needs, which keeps the table in the nearest cache. */
     uint64_t *owned;  // (slots for the busiest user) (user + 1) << 32 | item
     uint64_t owned_mask;
+    uint64_t *owned_in_group;  // (groups) (user + 1) << 32 | items the user has of it
     struct inmo_output *output;
     char *buffer;  // (BUFFER_SIZE)
     size_t buffered;
@@ -149,9 +150,16 @@ static void find_activity_limit(struct synth *synth)
 
 /* ---- What is on a line --------------------------------------------------------------------------------------- */
 
+static uint32_t owned_in(const struct synth *synth, uint64_t user, uint32_t group)
+{
+    uint64_t entry = synth->owned_in_group[group];
+    return entry >> 32 == user + 1 ? (uint32_t)entry : 0;
+}
+
 /* Whether the user has the item; takes it if not. */
 static int take_item(struct synth *synth, uint64_t user, uint32_t item)
 {
+    uint32_t group = item % (uint32_t)synth->options.groups;
     uint64_t entry = (user + 1) << 32 | item, at = inmo_mix64(item) & synth->owned_mask;
     while (synth->owned[at] >> 32 == user + 1) {
         if (synth->owned[at] == entry)
@@ -159,6 +167,7 @@ static int take_item(struct synth *synth, uint64_t user, uint32_t item)
         at = (at + 1) & synth->owned_mask;
     }
     synth->owned[at] = entry;
+    synth->owned_in_group[group] = owned_in(synth, user, group) + 1 + ((user + 1) << 32);
     return 1;
 }
 
@@ -169,12 +178,14 @@ static uint32_t choose_item(struct synth *synth, uint64_t user, uint64_t key, ui
     const uint32_t groups = (uint32_t)synth->options.groups;
     uint64_t bits = inmo_random(key, (*counter)++);
     uint32_t group, rank, item, count;
+    int full;
     if (inmo_random_unit(bits) < synth->options.purity)
         group = own[(bits & 1023) < 307];  /* the second group gets 3 in 10; bits below those of the unit */
     else
         group = inmo_alias_draw(&synth->group, inmo_random(key, (*counter)++));
     count = items_in(synth, group);
-    for (int n = 0; n < TRIES; n++) {
+    full = owned_in(synth, user, group) == count;
+    for (int n = 0; n < TRIES && !full; n++) {
         do
             rank = inmo_alias_draw(&synth->rank, inmo_random(key, (*counter)++));
         while (rank >= count);
@@ -183,8 +194,9 @@ static uint32_t choose_item(struct synth *synth, uint64_t user, uint64_t key, ui
             return item;
     }
     /* The user has nearly all that is popular in the group: any free item of it, and if there is none, of all. */
+    *counter += full ? TRIES : 0;
     rank = inmo_random_below(inmo_random(key, (*counter)++), count);
-    for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t n = 0; n < count && !full; n++) {
         item = (rank + n) % count * groups + group;
         if (take_item(synth, user, item))
             return item;
@@ -304,10 +316,11 @@ static enum inmo_status prepare(struct synth *synth, struct inmo_error *error)
     busiest = 2 + (uint64_t)((unsigned __int128)(options->interactions - options->users) * synth->activity_limit /
                              synth->activity_sum);
     synth->owned = inmo_alloc_zero(slots_for(busiest), sizeof *synth->owned);
+    synth->owned_in_group = inmo_alloc_zero(groups, sizeof *synth->owned_in_group);
     synth->prefix = inmo_alloc(groups, sizeof *synth->prefix);
     synth->prefix_length = inmo_alloc(groups, sizeof *synth->prefix_length);
     synth->buffer = inmo_alloc(BUFFER_SIZE, 1);
-    enough = synth->owned && synth->prefix && synth->prefix_length && synth->buffer &&
+    enough = synth->owned && synth->owned_in_group && synth->prefix && synth->prefix_length && synth->buffer &&
              inmo_alias_make(&synth->rank, synth->group_items, options->skew) &&
              inmo_alias_make(&synth->group, (uint32_t)groups, options->skew / 2);
     for (uint64_t g = 0; enough && g < groups; g++) {
@@ -378,6 +391,7 @@ enum inmo_status inmo_synth(const struct inmo_synth_options *options, const char
     inmo_free(synth.buffer);
     inmo_free(synth.prefix_length);
     inmo_free(synth.prefix);
+    inmo_free(synth.owned_in_group);
     inmo_free(synth.owned);
     return status;
 }

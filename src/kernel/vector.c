@@ -7,6 +7,9 @@
 
 #include <math.h>
 #include <string.h>
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -51,8 +54,8 @@ struct piece {
 struct terms {
     int32_t count, pieces;
     struct piece piece[MOST_PIECES];
-    int32_t row[LIST];
-    float weight[LIST];
+    int32_t row[LIST + 16];
+    float weight[LIST + 16];
 };
 
 static inline void prefetch_row(const float *row, int dim)
@@ -109,6 +112,40 @@ static inline void add_terms(const float *x, int dim, const int32_t *row, const 
     }
 }
 
+#ifdef __AVX512F__
+/* Appends the kept ones of count neighbours, 16 at a time: hash, compare, look up, compress. */
+static void pick_terms(const struct inmo_gather *job, const int32_t *neighbour, int32_t count, uint32_t base,
+                       uint32_t step, struct terms *terms)
+{
+    const __m512i threshold = _mm512_set1_epi32((int)job->drop.threshold), bases = _mm512_set1_epi32((int)base);
+    const __m512i steps = _mm512_set1_epi32((int)step), first = _mm512_set1_epi32((int)0x85ebca6bu);
+    const __m512i second = _mm512_set1_epi32((int)0xc2b2ae35u);
+    int32_t kept = terms->count;
+    for (int32_t n = 0; n < count; n += 16) {
+        __mmask16 keep = count - n < 16 ? (__mmask16)((1u << (count - n)) - 1) : 0xffff;
+        __m512i w = _mm512_maskz_loadu_epi32(keep, neighbour + n), row = w;
+        if (job->drop.threshold) {
+            __m512i h = _mm512_add_epi32(bases, _mm512_mullo_epi32(w, steps));
+            h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 16)), first);
+            h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 13)), second);
+            h = _mm512_xor_si512(h, _mm512_srli_epi32(h, 16));
+            keep = _mm512_mask_cmpge_epu32_mask(keep, h, threshold);
+        }
+        if (job->position) {
+            row = _mm512_mask_i32gather_epi32(w, keep, w, job->position, 4);
+            keep = _mm512_mask_cmpge_epi32_mask(keep, row, _mm512_setzero_si512());
+        }
+        /* The lists have room for a whole vector past their end. */
+        _mm512_storeu_si512(terms->row + kept, _mm512_maskz_compress_epi32(keep, row));
+        if (job->weight) {
+            __m512 weight = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), keep, w, job->weight, 4);
+            _mm512_storeu_ps(terms->weight + kept, _mm512_maskz_compress_ps(keep, weight));
+        }
+        kept += __builtin_popcount(keep);
+    }
+    terms->count = kept;
+}
+#else
 /* Appends the kept ones of count neighbours. The hash of the whole list is one vectorised loop; the picking that
  * follows has no branch to mispredict. */
 static void pick_terms(const struct inmo_gather *job, const int32_t *neighbour, int32_t count, uint32_t base,
@@ -135,6 +172,7 @@ static void pick_terms(const struct inmo_gather *job, const int32_t *neighbour, 
     }
     terms->count = kept;
 }
+#endif
 
 static void start_sum(const struct inmo_gather *job, int32_t v, float *sum)
 {

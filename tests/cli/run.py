@@ -11,8 +11,8 @@ A file of sessions/ is a script with the exact output expected:
 
 "$ " starts a command (bash), "! " is a line of standard error, "[N]" an exit code other than 0, any other line is
 standard output. "# " is a comment. "..." inside a line stands for any text, a line of "..." alone for any lines of
-standard output. Each session has a folder of its own. $SMALL is a folder with a log, a prepared data set and trained models (see fixture below).
-What needs more than a comparison of text is a function of cases.py. --update writes what came back into the sessions.
+standard output. Each session has a folder of its own. $SMALL is a folder with a log, a prepared data set and trained
+models (see fixture below), $FILES is files/. What needs more than a comparison of text is a function of cases.py. --update writes what came back into the sessions.
 """
 import argparse
 import os
@@ -39,7 +39,9 @@ class World:
         self.program = os.path.abspath(program)
         self.small = small
         self.folder = None
-        self.environment = dict(os.environ, LC_ALL="C", TERM="dumb", SMALL=small,
+        # Threads that wait asleep: on a machine that does other work too, spinning ones take ten times as long.
+        self.environment = dict(os.environ, LC_ALL="C", TERM="dumb", SMALL=small, OMP_WAIT_POLICY="passive",
+                                FILES=os.path.join(HERE, "files"),
                                 PATH=os.path.dirname(self.program) + ":" + os.environ["PATH"])
 
     def path(self, *names):
@@ -101,6 +103,7 @@ def read_session(path):
 
 def lines_of(world, data, prefix):
     text = data.decode("utf-8", "replace").replace(world.small, "$SMALL").replace(world.folder, "$FOLDER")
+    text = text.replace(os.path.join(HERE, "files"), "$FILES")
     if not text:
         return []
     lines = text.split("\n")

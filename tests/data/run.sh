@@ -10,6 +10,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=${1-$root/../shared/data}
 program=${2-$root/build/inmo}
 passed=0 failed=0 skipped=0
+# Threads that wait do not spin: the machine may be busy with other things.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY-passive}
 
 [ -x "$program" ] || { echo "data: $program is not there; run make first" >&2; exit 1; }
 program=$(realpath "$program")
@@ -68,15 +70,18 @@ popular() {
     fi
 }
 
-# A fifth of the users and items come after training; a short run must still rank for them, far above popularity.
+# A fifth of the users and items come after training; a short run must still rank for them, far above popularity
+# (0.02). There is no published number for this split: the bounds are loose ones around what the program gave when
+# they were written (0.166), a guard against breaking it and no proof of it.
 new_people() {
     local name="inmo-lightgcn on lastfm, new users and items"
     have "$name" lastfm.tsv.zst || return 0
     if inmo prepare "$folder/lastfm.tsv.zst" --columns user,item,-,- --scenario new-users-items -o l >/dev/null &&
-        inmo train l --model inmo-lightgcn --dim 32 --epochs 30 --eval-every 5 --no-checkpoint -o l.inmo >/dev/null &&
+        inmo train l --model inmo-lightgcn --dim 32 --learning-rate 0.005 --epochs 60 --eval-every 5 \
+            --no-checkpoint -o l.inmo >/dev/null &&
         inmo evaluate l.inmo l --json >l.json &&
         inmo evaluate l.inmo l --without-new --json >without.json; then
-        verdict "$name" l.json "0.12 < m['ndcg@20'] < 0.35 and g['new-users']['metrics']['ndcg@20'] > 0.10"
+        verdict "$name" l.json "0.13 < m['ndcg@20'] < 0.25 and g['new-users']['metrics']['ndcg@20'] > 0.13"
         if python3 -c "import json, sys
 with_new, without = (json.load(open(f))['metrics']['ndcg@20'] for f in ('l.json', 'without.json'))
 print(f'{with_new:.4f} with, {without:.4f} without')

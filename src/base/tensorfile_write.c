@@ -1,0 +1,176 @@
+/* tensorfile_write.c - writing, see tensorfile.h and tensorfile_layout.h.
+ *
+ * The arrays are read twice: for the checksum, which the header needs, and to be written. The header is written by
+ * hand, not by a library of JSON, so that its bytes depend on nothing but the arguments. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/tensorfile_layout.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <xxhash.h>
+
+/* Short names for the layout. */
+enum {
+    ALIGNMENT = INMO_TENSORFILE_ALIGNMENT,
+    LENGTH_BYTES = INMO_TENSORFILE_LENGTH,
+    DIGITS = INMO_TENSORFILE_DIGITS,
+    DIGITS_AT = INMO_TENSORFILE_DIGITS_AT,
+    HEADER_MOST = INMO_TENSORFILE_HEADER_MOST
+};
+static const char OPENING[] = INMO_TENSORFILE_OPENING;
+static const int64_t SIZE_MOST = INT64_C(1) << 60; /* far from where sums of sizes overflow */
+
+static int64_t gap_after(int64_t end)
+{
+    return -end & (ALIGNMENT - 1);
+}
+
+static enum inmo_status check_arguments(const struct inmo_metadata *metadata, size_t metadata_count,
+                                        const struct inmo_tensor *tensor, size_t tensor_count,
+                                        struct inmo_error *error)
+{
+    int64_t total = 0;
+    for (size_t n = 0; n < metadata_count; n++) {
+        int bad = inmo_starts_with(metadata[n].key, INMO_TENSORFILE_RESERVED) || !metadata[n].value;
+        for (size_t m = 0; m < n; m++)
+            bad |= strcmp(metadata[n].key, metadata[m].key) == 0;
+        if (bad)
+            return inmo_fail(error, INMO_INTERNAL, "metadata \"%s\" is reserved, empty or given twice",
+                             metadata[n].key);
+    }
+    for (size_t n = 0; n < tensor_count; n++) {
+        int64_t bytes = inmo_tensor_bytes(&tensor[n]);
+        int bad = inmo_starts_with(tensor[n].name, INMO_TENSORFILE_RESERVED) ||
+                  inmo_starts_with(tensor[n].name, "__") || bytes < 0 || bytes > SIZE_MOST ||
+                  (bytes > 0 && !tensor[n].data);
+        total += bad ? 0 : bytes + ALIGNMENT;
+        bad |= total > SIZE_MOST;
+        for (size_t m = 0; m < n; m++)
+            bad |= strcmp(tensor[n].name, tensor[m].name) == 0;
+        if (bad)
+            return inmo_fail(error, INMO_INTERNAL,
+                             "array \"%s\" has a reserved name, an impossible size or is given twice",
+                             tensor[n].name);
+    }
+    return INMO_OK;
+}
+
+static void add_entry(struct inmo_text *header, const char *name, const struct inmo_tensor *tensor, int64_t begin)
+{
+    inmo_text_add(header, ",", 1);
+    inmo_text_json_string(header, name);
+    inmo_text_format(header, ":{\"dtype\":\"%s\",\"shape\":[%" PRId64, inmo_dtype_name(tensor->dtype),
+                     tensor->rows);
+    if (tensor->columns)
+        inmo_text_format(header, ",%" PRId64, tensor->columns);
+    inmo_text_format(header, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", begin,
+                     begin + inmo_tensor_bytes(tensor));
+}
+
+/* The length and the header, spaces included, ready to be written. */
+static char *make_header(const char *kind, int version, const struct inmo_metadata *metadata, size_t metadata_count,
+                         const struct inmo_tensor *tensor, size_t tensor_count, uint64_t checksum, size_t *size)
+{
+    struct inmo_text header = {0};
+    int64_t begin = 0;
+    uint64_t length;
+    char digits[DIGITS + 1];
+    inmo_text_add(&header, "\0\0\0\0\0\0\0", LENGTH_BYTES);
+    inmo_text_add(&header, OPENING, sizeof OPENING - 1);
+    inmo_text_format(&header, "%016d\",\"inmo.kind\":", 0);
+    inmo_text_json_string(&header, kind);
+    inmo_text_format(&header, ",\"inmo.version\":\"%d\",\"inmo.checksum\":\"%016" PRIx64 "\"", version, checksum);
+    for (size_t n = 0; n < metadata_count; n++) {
+        inmo_text_add(&header, ",", 1);
+        inmo_text_json_string(&header, metadata[n].key);
+        inmo_text_add(&header, ":", 1);
+        inmo_text_json_string(&header, metadata[n].value);
+    }
+    inmo_text_add(&header, "}", 1);
+    for (size_t n = 0; n < tensor_count; n++) {
+        int64_t end = begin + inmo_tensor_bytes(&tensor[n]), gap = gap_after(end);
+        add_entry(&header, tensor[n].name, &tensor[n], begin);
+        if (gap > 0 && n + 1 < tensor_count) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%zu", INMO_TENSORFILE_PAD, n);
+            add_entry(&header, name, &(struct inmo_tensor){.dtype = INMO_U8, .rows = gap}, end);
+        }
+        begin = end + gap;
+    }
+    inmo_text_add(&header, "}", 1);
+    while (header.length % ALIGNMENT != 0 && !header.failed)
+        inmo_text_add(&header, " ", 1);
+    if (!header.failed) {
+        *size = header.length;
+        length = header.length - LENGTH_BYTES;
+        memcpy(header.data, &length, LENGTH_BYTES);
+        snprintf(digits, sizeof digits, "%016" PRIx64, (uint64_t)XXH3_64bits(header.data, header.length));
+        memcpy(header.data + DIGITS_AT, digits, DIGITS);
+    }
+    return inmo_text_take(&header);
+}
+
+static const char ZEROS[ALIGNMENT];
+
+static enum inmo_status checksum_arrays(const struct inmo_tensor *tensor, size_t tensor_count, uint64_t *checksum,
+                                        struct inmo_error *error)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return inmo_fail_memory(error, "a checksum");
+    XXH3_64bits_reset(state);
+    for (size_t n = 0; n < tensor_count; n++) {
+        int64_t bytes = inmo_tensor_bytes(&tensor[n]);
+        XXH3_64bits_update(state, bytes ? tensor[n].data : ZEROS, (size_t)bytes);
+        if (n + 1 < tensor_count)
+            XXH3_64bits_update(state, ZEROS, (size_t)gap_after(bytes));
+    }
+    *checksum = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_tensorfile_write(const char *path, int force, const char *kind, int version,
+                                       const struct inmo_metadata *metadata, size_t metadata_count,
+                                       const struct inmo_tensor *tensor, size_t tensor_count,
+                                       struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_new_file file = {0};
+    char *header = NULL;
+    size_t header_size = 0;
+    uint64_t checksum = 0;
+
+    status = check_arguments(metadata, metadata_count, tensor, tensor_count, error);
+    if (status == INMO_OK)
+        status = checksum_arrays(tensor, tensor_count, &checksum, error);
+    if (status != INMO_OK)
+        goto done;
+    header = make_header(kind, version, metadata, metadata_count, tensor, tensor_count, checksum, &header_size);
+    if (!header) {
+        status = inmo_fail_memory(error, "the header of a file");
+        goto done;
+    }
+    if (header_size > HEADER_MOST) {
+        status = inmo_fail(error, INMO_INTERNAL,
+                           "cannot write %s: its header would have %zu bytes, at most %d can be read", path,
+                           header_size, HEADER_MOST);
+        goto done;
+    }
+    status = inmo_new_file_open(&file, path, force, error);
+    if (status == INMO_OK)
+        status = inmo_new_file_write(&file, header, header_size, error);
+    for (size_t n = 0; n < tensor_count && status == INMO_OK; n++) {
+        int64_t bytes = inmo_tensor_bytes(&tensor[n]);
+        status = inmo_new_file_write(&file, tensor[n].data, (size_t)bytes, error);
+        if (status == INMO_OK && n + 1 < tensor_count)
+            status = inmo_new_file_write(&file, ZEROS, (size_t)gap_after(bytes), error);
+    }
+    if (status == INMO_OK)
+        status = inmo_new_file_commit(&file, error);
+done:
+    inmo_new_file_abandon(&file);
+    inmo_free(header);
+    return status;
+}

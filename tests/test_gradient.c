@@ -1,0 +1,269 @@
+/* test_gradient.c - the training step against an independent computation (tests/golden, numpy, float64, from
+ * docs/math.md alone) and against finite differences: starting parameters, batches, dropout, loss, gradients,
+ * two Adam steps, representations, and somebody unseen, for all four models, whole and with half of the templates. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "kernel/kernel.h"
+#include "train/step.h"
+#include "train/trainer.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A golden file opened as a run of the C code on the same graph with the same options. */
+struct golden {
+    json_t *json;
+    int64_t offset[64];
+    int32_t column[256];
+    struct inmo_csr train;
+    struct inmo_graph *graph;
+    struct inmo_train_options options;
+    struct inmo_stepper *stepper;
+};
+
+static double number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+static void open_golden(const char *name, struct golden *golden)
+{
+    char path[512];
+    json_t *edges;
+    struct inmo_error error = {0};
+    const struct inmo_csr *lists[1] = {&golden->train};
+    int32_t users, items;
+    memset(golden, 0, sizeof *golden);
+    snprintf(path, sizeof path, "%s/golden/%s.json", INMO_TEST_DIR, name);
+    golden->json = json_load_file(path, 0, NULL);
+    assert_non_null(golden->json);
+    users = (int32_t)number(golden->json, "users");
+    items = (int32_t)number(golden->json, "items");
+    edges = json_object_get(golden->json, "edges");
+    for (size_t e = 0; e < json_array_size(edges); e++) { /* ascending by user, then item */
+        json_t *edge = json_array_get(edges, e);
+        golden->column[e] = (int32_t)json_integer_value(json_array_get(edge, 1));
+        for (int32_t u = (int32_t)json_integer_value(json_array_get(edge, 0)); u < users; u++)
+            golden->offset[u + 1] = (int64_t)e + 1;
+    }
+    golden->train = (struct inmo_csr){users, items, golden->offset, golden->column};
+    assert_int_equal(inmo_graph_build(users, items, lists, 1, &golden->graph, &error), INMO_OK);
+    assert_int_equal(inmo_train_options_init(&golden->options,
+                                             json_string_value(json_object_get(golden->json, "model")), "paper",
+                                             &error),
+                     INMO_OK);
+    golden->options.dim = (int)number(golden->json, "dim");
+    golden->options.layers = (int)number(golden->json, "layers");
+    golden->options.batch = (int)number(golden->json, "batch");
+    golden->options.seed = (uint64_t)number(golden->json, "seed");
+    golden->options.learning_rate = number(golden->json, "learning_rate");
+    golden->options.l2 = number(golden->json, "l2");
+    golden->options.dropout = number(golden->json, "dropout");
+    golden->options.self_weight = number(golden->json, "self_weight");
+    golden->options.annealing = number(golden->json, "annealing");
+    golden->options.init_scale = number(golden->json, "init_scale");
+    golden->options.user_templates = number(golden->json, "user_share");
+    golden->options.item_templates = number(golden->json, "item_share");
+    assert_int_equal(inmo_stepper_new(inmo_model_kind_find(golden->options.model), &golden->options, golden->graph,
+                                      &golden->train, &golden->stepper, &error),
+                     INMO_OK);
+}
+
+static void close_golden(struct golden *golden)
+{
+    inmo_stepper_free(golden->stepper);
+    inmo_graph_free(golden->graph);
+    json_decref(golden->json);
+}
+
+/* Largest difference, relative to the largest of the expected numbers. */
+static double distance(const float *found, const json_t *expected)
+{
+    double worst = 0, largest = 0;
+    for (size_t n = 0; n < json_array_size(expected); n++) {
+        double wanted = json_number_value(json_array_get(expected, n));
+        largest = fmax(largest, fabs(wanted));
+        worst = fmax(worst, fabs(found[n] - wanted));
+    }
+    assert_true(largest > 0);
+    return worst / largest;
+}
+
+/* The gradient of the whole block, whether it came by rows or in one piece. */
+static void whole_gradient(const struct inmo_stepper *stepper, struct inmo_gradient gradient, float *out)
+{
+    size_t dim = (size_t)stepper->binding.dim;
+    for (int64_t r = 0; r < stepper->parameter_rows; r++)
+        for (size_t j = 0; j < dim; j++) {
+            int64_t at = gradient.position ? gradient.position[r] : r;
+            out[(size_t)r * dim + j] = at < 0 ? 0 : gradient.value[(size_t)at * dim + j];
+        }
+}
+
+static void check_golden(const char *name)
+{
+    struct golden golden;
+    json_t *steps, *unseen;
+    float *found;
+    size_t size;
+    open_golden(name, &golden);
+    size = (size_t)golden.stepper->parameter_rows * (size_t)golden.options.dim;
+    found = inmo_alloc(size + 4096, sizeof *found);
+    assert_int_equal(json_array_size(json_object_get(golden.json, "start")), size);
+    assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "start")) < 1e-6);
+    steps = json_object_get(golden.json, "steps");
+    for (size_t s = 0; s < json_array_size(steps); s++) {
+        json_t *step = json_array_get(steps, s), *triples = json_object_get(step, "triples");
+        double alpha = inmo_alpha_of_epoch(&golden.options, (int32_t)number(step, "epoch"));
+        struct inmo_gradient gradient;
+        double loss, total = number(json_object_get(step, "loss"), "total");
+        int32_t batch = golden.options.batch, drawn[3 * 64];
+        assert_true(fabs(alpha - number(step, "alpha")) < 1e-12);
+        inmo_sampler_draw(&golden.stepper->sampler, inmo_key(golden.options.seed, INMO_STREAM_BATCH),
+                          (int64_t)s * batch, batch, drawn, drawn + batch, drawn + 2 * batch);
+        for (int32_t b = 0; b < batch; b++)
+            for (int part = 0; part < 3; part++)
+                assert_int_equal(drawn[part * batch + b],
+                                 json_integer_value(json_array_get(json_array_get(triples, (size_t)b), (size_t)part)));
+        loss = inmo_stepper_gradient(golden.stepper, (int64_t)s, alpha, &gradient);
+        assert_true(fabs(loss - total) < 1e-6 * total);
+        whole_gradient(golden.stepper, gradient, found);
+        assert_true(distance(found, json_object_get(step, "gradient")) < 1e-5);
+        assert_true(distance(golden.stepper->parameter, json_object_get(step, "gradient")) > 1e-2); /* it can fail */
+        inmo_stepper_run(golden.stepper, (int64_t)s, alpha);
+    }
+    assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "after")) < 2e-5);
+    assert_int_equal(inmo_represent(golden.stepper->kind, &golden.stepper->binding, golden.options.layers,
+                                    golden.stepper->parameter, 1, found, NULL, NULL),
+                     INMO_OK);
+    assert_true(distance(found, json_object_get(golden.json, "representations")) < 2e-5);
+    unseen = json_object_get(golden.json, "unseen");
+    (void)unseen; /* compared through the public interface in test_view.c */
+    inmo_free(found);
+    close_golden(&golden);
+}
+
+static const char *const names[] = {
+    "mf-d5",           "mf-d32",           "lightgcn-d5",          "lightgcn-d32",
+    "inmo-mf-d5",      "inmo-mf-d32",      "inmo-lightgcn-d5",     "inmo-lightgcn-d32",
+    "inmo-mf-half-d5", "inmo-mf-half-d32", "inmo-lightgcn-half-d5", "inmo-lightgcn-half-d32",
+};
+
+static void test_golden(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        print_message("golden %s\n", names[n]);
+        check_golden(names[n]);
+    }
+}
+
+/* dL/dθ ≈ (L(θ + h) - L(θ - h)) / 2h, with the C code's own loss. */
+static void test_finite_differences(void **state)
+{
+    const double h = 4e-3;
+    (void)state;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        struct golden golden;
+        struct inmo_gradient gradient;
+        float *analytic, largest = 0;
+        double worst = 0;
+        size_t size;
+        open_golden(names[n], &golden);
+        size = (size_t)golden.stepper->parameter_rows * (size_t)golden.options.dim;
+        analytic = inmo_alloc(size, sizeof *analytic);
+        inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
+        whole_gradient(golden.stepper, gradient, analytic);
+        for (size_t p = 0; p < size; p++) {
+            float kept = golden.stepper->parameter[p], up = (float)(kept + h), down = (float)(kept - h);
+            double above, below;
+            golden.stepper->parameter[p] = up;
+            above = inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
+            golden.stepper->parameter[p] = down;
+            below = inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
+            golden.stepper->parameter[p] = kept;
+            worst = fmax(worst, fabs((above - below) / ((double)up - down) - analytic[p]));
+            largest = fmaxf(largest, fabsf(analytic[p]));
+        }
+        print_message("finite differences %s: worst %.2g of %.2g\n", names[n], worst, largest);
+        assert_true(largest > 0);
+        assert_true(worst < 1e-4 * largest);
+        inmo_free(analytic);
+        close_golden(&golden);
+    }
+}
+
+static void test_random_numbers(void **state)
+{
+    char path[512];
+    json_t *json, *list, *row;
+    size_t n;
+    (void)state;
+    snprintf(path, sizeof path, "%s/golden/random.json", INMO_TEST_DIR);
+    json = json_load_file(path, 0, NULL);
+    assert_non_null(json);
+    list = json_object_get(json, "random");
+    json_array_foreach(list, n, row) {
+        uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
+        char text[32];
+        snprintf(text, sizeof text, "%016llx",
+                 (unsigned long long)inmo_random(key, (uint64_t)number(row, "counter")));
+        assert_string_equal(text, json_string_value(json_object_get(row, "is")));
+    }
+    list = json_object_get(json, "normal");
+    json_array_foreach(list, n, row) {
+        uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
+        double found = inmo_random_normal(key, (uint64_t)number(row, "counter"));
+        assert_true(fabs(found - number(row, "is")) < 1e-8);
+    }
+    list = json_object_get(json, "kept");
+    json_array_foreach(list, n, row) {
+        uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
+        uint32_t step_key = (uint32_t)inmo_random(key, (uint64_t)number(row, "step"));
+        assert_int_equal(inmo_drop_keeps(step_key, (uint32_t)(number(row, "p") * 4294967296.0),
+                                         (uint32_t)number(row, "u"), (uint32_t)number(row, "i")),
+                         (int)number(row, "is"));
+    }
+    json_decref(json);
+}
+
+/* The share dropped is p, on both sides, and the two sides are drawn separately. */
+static void test_dropout_share(void **state)
+{
+    uint32_t key[2] = {(uint32_t)inmo_random(inmo_key(1, INMO_STREAM_DROP_USER), 9),
+                       (uint32_t)inmo_random(inmo_key(1, INMO_STREAM_DROP_ITEM), 9)};
+    uint32_t threshold = (uint32_t)(0.3 * 4294967296.0);
+    int kept[2] = {0, 0}, both = 0, all = 0;
+    (void)state;
+    for (uint32_t u = 0; u < 500; u++)
+        for (uint32_t i = 0; i < 500; i++, all++) {
+            int a = inmo_drop_keeps(key[0], threshold, u, i), b = inmo_drop_keeps(key[1], threshold, u, i);
+            kept[0] += a;
+            kept[1] += b;
+            both += a && b;
+        }
+    assert_true(fabs((double)kept[0] / all - 0.7) < 0.005);
+    assert_true(fabs((double)kept[1] / all - 0.7) < 0.005);
+    assert_true(fabs((double)both / all - 0.49) < 0.005);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_finite_differences),
+        cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_dropout_share),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
