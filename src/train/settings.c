@@ -32,7 +32,7 @@ static const struct inmo_setting table[] = {
      "Normalization exponent outside training: 1, or the one training had reached."},
     {"init-scale", 'r', AT(init_scale), 1e-12, 1e3, NULL, "Training", "SCALE",
      "Standard deviation of the starting parameters."},
-    {"seed", 'u', AT(seed), 0, 1.8446744073709552e19, NULL, "Training", "N",
+    {"seed", 'u', AT(seed), 0, 9007199254740991.0, NULL, "Training", "N",
      "Seed of everything random; the same seed gives the same file."},
     {"eval-every", 'i', AT(eval_every), 1, 1000000, NULL, "Training", "N", "Epochs between validations."},
     {"patience", 'i', AT(patience), 1, 1000000, NULL, "Training", "N",
