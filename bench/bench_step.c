@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         goto failed;
     for (int n = 0; n < WARM + steps; n++) {
         double begin = inmo_now();
-        inmo_stepper_run(stepper, n, 0.5);
+        inmo_stepper_run(stepper, n, 0.5, options.learning_rate);
         if (n >= WARM)
             ms[n - WARM] = 1e3 * (inmo_now() - begin);
     }

@@ -52,6 +52,10 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     args = parser.parse_intermixed_args()
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f"compare_step: warning: the load is {load:.1f}; both sides wait for other work on this machine, and "
+              "the times are not worth keeping", file=sys.stderr)
     graph = torch_data.load(args.data)
     models = {name: torch_step.make(name, graph, args.threads) for name in torch_step.MODELS}
     found = {name: {"torch_ms": [], "inmo_ms": [], "ratio": []} for name in models}

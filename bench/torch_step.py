@@ -274,7 +274,7 @@ def compare(loss, expected_loss, gradients, expected):
 class InmoLightGCN:
     """All users and items are templates. parameters: [t_i, t_user] stacked, [t_u, t_item] stacked, w."""
 
-    def __init__(self, graph, dim=64, layers=3, batch=2048, learning_rate=1e-3, l2=1e-4, dropout=0.3, self_weight=0.01,
+    def __init__(self, graph, dim=64, layers=3, batch=2048, learning_rate=1e-3, l2=0.0, dropout=0.3, self_weight=0.01,
                  alpha=0.5):
         self.batch, self.l2, self.self_weight, self.dropout, self.clock = batch, l2, self_weight, dropout, Clock()
         self.graph, self.sampler, self.layers = graph, Sampler(graph), Propagation(graph, layers)
@@ -313,10 +313,11 @@ class InmoLightGCN:
         ru, ri = self.layers.forward(eu, ei, users, items)
         self.clock.tick("forward")
         loss, gu, gi = bpr(ru, ri, u, p, n)
-        loss += self.l2 / len(u) * ((times_u * ru * ru).sum() + (times_i * ri * ri).sum())
-        weight = 2 * self.l2 / len(u)
-        gu += weight * times_u * ru
-        gi += weight * times_i * ri
+        if self.l2 > 0:
+            loss += self.l2 / len(u) * ((times_u * ru * ru).sum() + (times_i * ri * ri).sum())
+            weight = 2 * self.l2 / len(u)
+            gu += weight * times_u * ru
+            gi += weight * times_i * ri
         self.clock.tick("loss")
         du, di = self.layers.backward(users, items, gu, gi)
         self.clock.tick("backward")
@@ -355,11 +356,13 @@ class InmoLightGCN:
         share = 1.0 - float((mask[0] > 0).float().mean())
         if abs(share - self.dropout) > 0.01:
             raise SystemExit(f"torch_step: {share:.3f} of the entries are dropped, not {self.dropout}")
+        l2, self.l2 = self.l2, 1e-2  # every term is checked, also one that is not used
         loss = self.gradient(*triples, mask)
         with torch.enable_grad():
             leaves = [x.detach().clone().requires_grad_() for x in self.parameters]
             expected = self.plain(leaves, *triples, mask)
             expected.backward()
+        self.l2 = l2
         compare(loss, expected, self.adam.gradients, [x.grad for x in leaves])
 
     def plain(self, leaves, u, p, n, su, sp, sn, mask):

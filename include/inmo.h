@@ -213,6 +213,12 @@ struct inmo_train_options {
     double item_templates;      /* share of items that are templates, (0, 1] */
     const char *template_rule;  /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
     double init_scale;          /* standard deviation of the starting parameters; default 0.1 */
+    const char *start;          /* random|spectral: templates start at random or from a truncated SVD */
+    double start_scale;         /* spectral: length of the starting embeddings */
+    const char *loss;           /* bpr|softmax */
+    int negatives;              /* softmax: uniform negatives that the whole batch shares */
+    double temperature;         /* softmax: scores are divided by this */
+    const char *schedule;       /* constant|cosine: learning rate over the epochs */
     int epochs;                 /* at most; default 1000 */
     int patience;               /* stop after this many epochs without a better validation score; default 50 */
     int eval_every;             /* epochs between validations; default 1 */

@@ -140,7 +140,7 @@ static void check_golden(const char *name)
         whole_gradient(golden.stepper, gradient, found);
         assert_true(distance(found, json_object_get(step, "gradient")) < 1e-5);
         assert_true(distance(golden.stepper->parameter, json_object_get(step, "gradient")) > 1e-2); /* it can fail */
-        inmo_stepper_run(golden.stepper, (int64_t)s, alpha);
+        inmo_stepper_run(golden.stepper, (int64_t)s, alpha, golden.options.learning_rate);
     }
     assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "after")) < 2e-5);
     assert_int_equal(inmo_represent(golden.stepper->kind, &golden.stepper->binding, golden.options.layers,

@@ -21,6 +21,7 @@ enum inmo_stream {
     INMO_STREAM_SYNTH = 8,       /* synthetic logs */
     INMO_STREAM_TEMPLATE = 9,    /* random templates */
     INMO_STREAM_SVD = 10,        /* start of the truncated SVD */
+    INMO_STREAM_NEGATIVE = 11,   /* negatives that a batch shares */
 };
 
 static inline uint64_t inmo_mix64(uint64_t x)

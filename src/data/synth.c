@@ -47,7 +47,7 @@ enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 enum { BUFFER_SIZE = 256 << 10, LINE_ROOM = 128, NAME_ROOM = 40 };
 enum { BUSIEST = 50 };             /* 1/50 in the activity above */
-enum { TRIES = 12 };               /* draws that meet an item the user has, before one is searched */
+enum { TRIES = 12 };               /* draws by popularity before one of equal chances */
 enum { COUNTERS = 1 << 4 };        /* random numbers of a user's own, the first of its sequence */
 enum { FIRST_DAY = 1577836800 };   /* 2020-01-01 */
 
@@ -178,32 +178,26 @@ static uint32_t choose_item(struct synth *synth, uint64_t user, uint64_t key, ui
     const uint32_t groups = (uint32_t)synth->options.groups;
     uint64_t bits = inmo_random(key, (*counter)++);
     uint32_t group, rank, item, count;
-    int full;
     if (inmo_random_unit(bits) < synth->options.purity)
         group = own[(bits & 1023) < 307];  /* the second group gets 3 in 10; bits below those of the unit */
     else
         group = inmo_alias_draw(&synth->group, inmo_random(key, (*counter)++));
     count = items_in(synth, group);
-    full = owned_in(synth, user, group) == count;
-    for (int n = 0; n < TRIES && !full; n++) {
-        do
-            rank = inmo_alias_draw(&synth->rank, inmo_random(key, (*counter)++));
-        while (rank >= count);
-        item = rank * groups + group;
-        if (take_item(synth, user, item))
-            return item;
+    /* By popularity; where the user has nearly all that is popular, any free item of the group; where the user has
+     * the whole group, any free item of all. Drawing until one is free needs, even for somebody who gets all n items,
+     * only about log n draws for each. */
+    if (owned_in(synth, user, group) < count) {
+        for (int n = 0;; n++) {
+            bits = inmo_random(key, (*counter)++);
+            rank = n < TRIES ? inmo_alias_draw(&synth->rank, bits) : inmo_random_below(bits, count);
+            item = rank * groups + group;
+            if (rank < count && take_item(synth, user, item))
+                return item;
+        }
     }
-    /* The user has nearly all that is popular in the group: any free item of it, and if there is none, of all. */
-    *counter += full ? TRIES : 0;
-    rank = inmo_random_below(inmo_random(key, (*counter)++), count);
-    for (uint32_t n = 0; n < count && !full; n++) {
-        item = (rank + n) % count * groups + group;
-        if (take_item(synth, user, item))
-            return item;
-    }
-    item = inmo_random_below(inmo_random(key, (*counter)++), (uint32_t)synth->options.items);
-    while (!take_item(synth, user, item))
-        item = item + 1 < synth->options.items ? item + 1 : 0;
+    do
+        item = inmo_random_below(inmo_random(key, (*counter)++), (uint32_t)synth->options.items);
+    while (!take_item(synth, user, item));
     return item;
 }
 

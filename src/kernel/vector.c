@@ -304,6 +304,54 @@ static void NAMED(add_scaled)(int dim, float factor, const float *x, float *out)
         out[j] += factor * x[j];
 }
 
+/* e^x = 2^n e^f with n = round(x / ln 2), |f| <= ln 2 / 2, e^f by its series to the 7th power (remainder below 1e-8).
+ * Below -87 the result is 0: what is left out is less than the smallest normal float. */
+static inline v16 exponential(v16 x)
+{
+    typedef int32_t i16 __attribute__((vector_size(64)));
+    const v16 magic = {0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f,
+                       0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f};
+    i16 tiny = x < -87.0f, bits;
+    v16 clamped = (v16)(((i16)x & ~tiny) | ((i16)(v16){0} & tiny)), shifted, n, f, sum;
+    clamped = (v16)(((i16)clamped & ~(clamped > 88.0f)) | ((i16)(magic * 0 + 88.0f) & (clamped > 88.0f)));
+    shifted = clamped * 1.44269504f + magic;   /* the integer is in the low bits of the mantissa */
+    n = shifted - magic;
+    f = clamped - n * 0.693145752f;            /* ln 2 in two parts, so that f keeps its low bits */
+    f = f - n * 1.42860677e-6f;
+    sum = 1.0f / 5040 + magic * 0;
+    sum = sum * f + 1.0f / 720;
+    sum = sum * f + 1.0f / 120;
+    sum = sum * f + 1.0f / 24;
+    sum = sum * f + 1.0f / 6;
+    sum = sum * f + 0.5f;
+    sum = sum * f + 1.0f;
+    sum = sum * f + 1.0f;
+    bits = (i16)sum + ((i16)shifted << 23);
+    return (v16)(bits & ~tiny);
+}
+
+static double NAMED(exponentials)(int32_t count, float factor, float shift, float *x)
+{
+    v16 total = {0};
+    double sum = 0;
+    int32_t n = 0;
+    for (; n + 16 <= count; n += 16) {
+        v16 value = exponential(load(x + n) * factor - shift);
+        store(x + n, value);
+        total += value;
+    }
+    sum = (double)sum16(total);
+    if (n < count) {
+        v16 rest = {0};
+        memcpy(&rest, x + n, (size_t)(count - n) * sizeof *x);
+        rest = exponential(rest * factor - shift);
+        memcpy(x + n, &rest, (size_t)(count - n) * sizeof *x);
+        for (int32_t j = n; j < count; j++)
+            sum += (double)x[j];
+    }
+    return sum;
+}
+
 static int32_t NAMED(above)(int32_t count, const float *score, float bound, int32_t *hit)
 {
     typedef int32_t i16 __attribute__((vector_size(64)));
@@ -332,5 +380,5 @@ static int32_t NAMED(above)(int32_t count, const float *score, float bound, int3
 const struct inmo_kernels NAMED(inmo_kernels);
 const struct inmo_kernels NAMED(inmo_kernels) = {
     TEXT(INMO_VARIANT),   NAMED(gather_range), NAMED(adam),  NAMED(dot),
-    NAMED(dot_rows), NAMED(add_scaled), NAMED(above),
+    NAMED(dot_rows),      NAMED(add_scaled),   NAMED(exponentials), NAMED(above),
 };

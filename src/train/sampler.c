@@ -42,6 +42,8 @@ void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t
         int64_t start = list->offset[r];
         row[b] = r;
         positive[b] = list->column[start + inmo_random_below(inmo_random(base, 1), (uint32_t)inmo_csr_degree(list, r))];
+        if (!negative)
+            continue;
         do
             j = (int32_t)inmo_random_below(inmo_random(base, draw++), (uint32_t)list->columns);
         while (inmo_csr_has(list, r, j));

@@ -4,15 +4,20 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "graph/svd.h"
 #include "graph/template.h"
 #include "kernel/kernel.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { SVD_ITERATIONS = 6 };
 
 void inmo_stepper_free(struct inmo_stepper *stepper)
 {
     if (!stepper)
         return;
+    inmo_softmax_free(&stepper->softmax);
     inmo_free(stepper->term);
     inmo_free(stepper->coefficient);
     inmo_free(stepper->dr);
@@ -114,6 +119,40 @@ static void start_parameters(struct inmo_stepper *stepper)
         stepper->parameter[(size_t)drawn + j] = 1;
 }
 
+/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
+ * t_u = c U_u/√d_u make e point where U S and V S do. A lookup table starts at c U and c V themselves. */
+static enum inmo_status start_spectral(struct inmo_stepper *stepper, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = stepper->graph;
+    const struct inmo_train_options *options = stepper->options;
+    struct inmo_svd *svd = NULL;
+    size_t dim = (size_t)options->dim;
+    int is_inmo = stepper->node_of_row != NULL;
+    enum inmo_status status = inmo_svd_compute(graph, options->dim, 1, SVD_ITERATIONS, options->seed, &svd, error);
+    if (status)
+        return status;
+    for (int32_t r = 0; r < stepper->binding.rows; r++) {
+        int32_t node = is_inmo ? stepper->node_of_row[r] : r;
+        const float *from = node < graph->users ? svd->u + (size_t)node * (size_t)svd->rank
+                                                : svd->v + (size_t)(node - graph->users) * (size_t)svd->rank;
+        /* Singular vectors have length 1 over all nodes: scaled so that a row has about c. */
+        double scale = options->start_scale * sqrt(node < graph->users ? graph->users : graph->items);
+        if (is_inmo)
+            scale *= graph->inverse_root_degree[node];
+        for (size_t j = 0; j < dim; j++)
+            stepper->parameter[(size_t)r * dim + j] = j < (size_t)svd->rank ? (float)(scale * from[j]) : 0;
+    }
+    for (size_t j = 0; is_inmo && j < 2 * dim; j++)
+        stepper->parameter[(size_t)stepper->binding.rows * dim + j] = 0;
+    inmo_svd_free(svd);
+    return INMO_OK;
+}
+
+static int uses_softmax(const struct inmo_stepper *stepper)
+{
+    return strcmp(stepper->options->loss, "softmax") == 0;
+}
+
 static int self_enhanced(const struct inmo_stepper *stepper)
 {
     return stepper->node_of_row && stepper->options->self_weight > 0;
@@ -126,7 +165,14 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     size_t size = (size_t)stepper->parameter_rows * dim;
     enum inmo_status status = inmo_sampler_make(train, &stepper->sampler, error);
     if (!status)
-        status = inmo_grouping_make(stepper->graph->nodes, (int32_t)(3 * batch), &stepper->grouping, error);
+        status = inmo_grouping_make(stepper->graph->nodes, stepper->places, &stepper->grouping, error);
+    if (!status && uses_softmax(stepper)) {
+        status = inmo_softmax_make(stepper->options->batch, stepper->options->negatives, stepper->options->dim,
+                                   &stepper->softmax, error);
+        stepper->softmax.temperature = stepper->options->temperature;
+        if (stepper->kind->provider->regularises_output)
+            stepper->softmax.l2 = stepper->options->l2 / stepper->options->batch;
+    }
     if (!status && self_enhanced(stepper)) {
         status = list_self_interactions(stepper, error);
         /* Templates without interactions among them leave nothing to enhance: not an error, the loss is just 0. */
@@ -140,9 +186,9 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     stepper->parameter = inmo_alloc(size, sizeof(float));
     stepper->m = inmo_alloc_zero(size, sizeof(float));
     stepper->v = inmo_alloc_zero(size, sizeof(float));
-    stepper->number = inmo_alloc(3 * batch, sizeof(int32_t));
+    stepper->number = inmo_alloc((size_t)stepper->places, sizeof(int32_t));
     stepper->self_number = inmo_alloc(3 * batch, sizeof(int32_t));
-    stepper->dr = inmo_alloc(3 * batch * dim, sizeof(float));
+    stepper->dr = inmo_alloc((size_t)stepper->places * dim, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));
     stepper->term = inmo_alloc(batch, sizeof(double));
     if (!stepper->parameter || !stepper->m || !stepper->v || !stepper->number || !stepper->self_number ||
@@ -156,12 +202,12 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                   struct inmo_stepper **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
-    int32_t most_rows = 3 * options->batch;
     struct inmo_stepper *stepper = inmo_alloc_zero(1, sizeof *stepper);
     if (!stepper)
         return inmo_fail_memory(error, "training");
     stepper->kind = kind;
     stepper->options = options;
+    stepper->places = uses_softmax(stepper) ? 2 * options->batch + options->negatives : 3 * options->batch;
     stepper->graph = graph;
     stepper->binding = (struct inmo_binding){.graph = graph, .dim = options->dim, .rows = graph->nodes};
     if (kind->provider->inductive)
@@ -171,8 +217,8 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         status = make_buffers(stepper, train, error);
     }
     if (!status) {
-        stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : most_rows, 1);
-        stepper->backbone = kind->backbone->create(graph, options->dim, options->layers, most_rows);
+        stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
+        stepper->backbone = kind->backbone->create(graph, options->dim, options->layers, stepper->places);
         if (!stepper->provider || !stepper->backbone)
             status = inmo_fail_memory(error, "training");
     }
@@ -181,6 +227,12 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         return status;
     }
     start_parameters(stepper);
+    if (strcmp(options->start, "spectral") == 0)
+        status = start_spectral(stepper, error);
+    if (status) {
+        inmo_stepper_free(stepper);
+        return status;
+    }
     *out = stepper;
     return INMO_OK;
 }
@@ -229,6 +281,53 @@ static double self_enhanced_gradient(struct inmo_stepper *stepper, int64_t step,
     return loss;
 }
 
+/* The nodes the batch names: users, positives, and a negative for each or some that all share. */
+static void draw_batch(struct inmo_stepper *stepper, int64_t step)
+{
+    const struct inmo_train_options *options = stepper->options;
+    int32_t batch = options->batch, *number = stepper->number, items = stepper->graph->items;
+    uint64_t key = inmo_key(options->seed, INMO_STREAM_BATCH);
+    if (stepper->softmax.batch > 0) {
+        uint64_t negative_key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
+        inmo_sampler_draw(&stepper->sampler, key, step * batch, batch, number, number + batch, NULL);
+        for (int32_t n = 0; n < options->negatives; n++)
+            number[2 * batch + n] =
+                (int32_t)inmo_random_below(inmo_random(negative_key, (uint64_t)n), (uint32_t)items);
+    } else {
+        inmo_sampler_draw(&stepper->sampler, key, step * batch, batch, number, number + batch, number + 2 * batch);
+    }
+    for (int32_t n = batch; n < stepper->places; n++)
+        number[n] += stepper->graph->users;
+    inmo_grouping_set(&stepper->grouping, number, stepper->places);
+    for (int32_t n = 0; n < stepper->places; n++)
+        number[n] = stepper->grouping.position[number[n]];
+}
+
+/* Loss of the representations r, by rows; leaves dr. */
+static double judge(struct inmo_stepper *stepper, const float *r)
+{
+    const struct inmo_train_options *options = stepper->options;
+    struct inmo_bpr bpr = {
+        .batch = options->batch,
+        .dim = options->dim,
+        .factor = 1.0 / options->batch,
+        .l2 = stepper->kind->provider->regularises_output ? options->l2 / options->batch : 0,
+        .x = r,
+        .index = stepper->number,
+        .coefficient = stepper->coefficient,
+        .term = stepper->term,
+    };
+    double loss;
+    if (stepper->softmax.batch > 0) {
+        loss = inmo_softmax_run(&stepper->softmax, r, stepper->number);
+        inmo_softmax_rows(&stepper->softmax, &stepper->grouping, stepper->dr);
+    } else {
+        loss = inmo_bpr_forward(&bpr);
+        inmo_bpr_backward(&bpr, &stepper->grouping, 0, stepper->dr);
+    }
+    return loss;
+}
+
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient)
 {
     const struct inmo_train_options *options = stepper->options;
@@ -236,37 +335,17 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     const struct inmo_backbone *backbone = stepper->kind->backbone;
     const struct inmo_rows *rows = &stepper->grouping.rows, *e_rows = backbone->needs_all ? NULL : rows;
     struct inmo_moment moment = {alpha, provider->inductive ? options->dropout : 0, options->seed, step};
-    int32_t batch = options->batch, *number = stepper->number;
     const float *e;
     float *de;
     double loss;
 
-    /* 1. the batch, and the nodes it needs */
-    inmo_sampler_draw(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_BATCH), step * batch, batch, number,
-                      number + batch, number + 2 * batch);
-    for (int32_t n = batch; n < 3 * batch; n++)
-        number[n] += stepper->graph->users;
-    inmo_grouping_set(&stepper->grouping, number, 3 * batch);
-    for (int32_t n = 0; n < 3 * batch; n++)
-        number[n] = rows->position[number[n]];
-
-    /* 2. e = provider(parameters), r = backbone(e), loss */
+    /* the batch; e = provider(parameters), r = backbone(e); loss and dr */
+    draw_batch(stepper, step);
     provider->begin(stepper->provider, &moment);
     e = provider->forward(stepper->provider, stepper->parameter, e_rows);
-    struct inmo_bpr bpr = {
-        .batch = batch,
-        .dim = options->dim,
-        .factor = 1.0 / batch,
-        .l2 = provider->regularises_output ? options->l2 / batch : 0,
-        .x = backbone->forward(stepper->backbone, e, rows),
-        .index = number,
-        .coefficient = stepper->coefficient,
-        .term = stepper->term,
-    };
-    loss = inmo_bpr_forward(&bpr);
+    loss = judge(stepper, backbone->forward(stepper->backbone, e, rows));
 
-    /* 3. dr, de, gradient */
-    inmo_bpr_backward(&bpr, &stepper->grouping, 0, stepper->dr);
+    /* and back: de, then the gradient of the parameters */
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
     if (!provider->regularises_output)
         loss += regularise_embeddings(stepper, e, de);
@@ -276,11 +355,11 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     return loss;
 }
 
-double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha)
+double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
     struct inmo_gradient gradient;
     double loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
-    struct inmo_adam adam = inmo_adam_at(stepper->options->learning_rate, step + 1);
+    struct inmo_adam adam = inmo_adam_at(learning_rate, step + 1);
     inmo_adam_rows(stepper->parameter_rows, stepper->binding.dim, adam, gradient.position, gradient.value, stepper->m,
                    stepper->v, stepper->parameter);
     return loss;

@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "train/loss.h"
 #include "train/sampler.h"
+#include "train/softmax.h"
 
 struct inmo_stepper {
     const struct inmo_model_kind *kind;
@@ -23,9 +24,11 @@ struct inmo_stepper {
     struct inmo_csr self_list;          // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
     struct inmo_grouping grouping, self_grouping;
-    int32_t *number;         // (3 batch) nodes of the batch, then their positions
+    int32_t places;          // nodes a batch names: 3 batch, or with softmax 2 batch + negatives
+    int32_t *number;         // (places) nodes of the batch, then their positions
     int32_t *self_number;    // (3 batch) parameter rows of the self-enhanced batch
-    float *dr;               // (3 batch, dim)
+    float *dr;               // (places, dim)
+    struct inmo_softmax softmax;  // empty with bpr
     float *coefficient;      // (batch)
     double *term;            // (batch)
 };
@@ -39,6 +42,6 @@ void inmo_stepper_free(struct inmo_stepper *stepper);
 /* The gradient at the current parameters for the batch of this step; also used alone by tests. Returns the loss. */
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient);
 /* One whole step, number 0, 1, ... of the run. Returns the loss before it. */
-double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha);
+double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate);
 
 #endif

@@ -102,12 +102,22 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
     return status;
 }
 
+static double learning_rate_at(const struct inmo_trainer *trainer)
+{
+    const struct inmo_train_options *options = trainer->options;
+    double share = (double)trainer->step / ((double)options->epochs * (double)trainer->steps_per_epoch);
+    if (strcmp(options->schedule, "cosine") != 0)
+        return options->learning_rate;
+    return options->learning_rate * 0.5 * (1 + cos(3.141592653589793 * (share < 1 ? share : 1)));
+}
+
 static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     double begin = inmo_now();
     double loss = inmo_stepper_run(trainer->stepper, trainer->step,
-                                   inmo_alpha_of_epoch(trainer->options, trainer->epoch));
+                                   inmo_alpha_of_epoch(trainer->options, trainer->epoch),
+                                   learning_rate_at(trainer));
     run->step_seconds += inmo_now() - begin;
     if (!isfinite(loss))
         return inmo_fail(error, INMO_NUMERIC,
