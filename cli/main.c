@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
@@ -87,6 +88,25 @@ static enum inmo_status help(int count, char **arguments, struct inmo_error *err
     return status;
 }
 
+/* Two libraries read their settings from the environment while they are loaded, before main: OpenBLAS its kernels
+ * (inmo_blas_advice) and OpenMP how long idle threads spin. By default they spin for milliseconds, which on a machine
+ * with other work takes the processor from the very threads they wait for (measured: 8 times slower with five other
+ * processes on two cores); a short spin costs nothing on a quiet one. So the program sets what the user has not set
+ * and starts itself again, once. */
+static void settle_environment(char **argv)
+{
+    const char *core = inmo_blas_advice();
+    int spins = !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT");
+    if ((!core && !spins) || getenv("INMO_SETTLED"))
+        return;
+    if (core)
+        setenv("OPENBLAS_CORETYPE", core, 1);
+    if (spins)
+        setenv("GOMP_SPINCOUNT", "10000", 1);
+    setenv("INMO_SETTLED", "1", 1);
+    execv("/proc/self/exe", argv); /* on failure: slower, not wrong */
+}
+
 int main(int argc, char **argv)
 {
     struct inmo_error error = {0};
@@ -95,6 +115,7 @@ int main(int argc, char **argv)
     const struct cli_command *command = name ? cli_find_command(name) : NULL;
 
     if (command) {
+        settle_environment(argv);
         status = run_command(command, argc, argv, &error);
     } else if (!name) {
         cli_print_program_help(stderr);

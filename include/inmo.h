@@ -92,6 +92,11 @@ struct inmo_hooks {
 /* Number of worker threads of all later calls; 0 means all cores (the default). Returns what is in force. */
 INMO_API int inmo_set_threads(int threads);
 
+/* OpenBLAS picks its kernels when it is loaded, by the processor's model, and takes very old ones for a model it does
+ * not know. Returns the value for the environment variable OPENBLAS_CORETYPE that would serve this processor better
+ * (the program starts itself again with it), or NULL when all is well. */
+INMO_API const char *inmo_blas_advice(void);
+
 /* A row of an option table: how a field of an options structure is called, bounded and explained. The program's
  * parser, its help and manual page and the configuration inside model files are made from these rows. */
 struct inmo_setting {

@@ -74,6 +74,20 @@ static void times(void **state)
                "b w @1709204415\nb v @-1\n");
 }
 
+/* Three columns without a header: a rating, unless all of them are plainly times. */
+static void third_column(void **state)
+{
+    (void)state;
+    put("t.tsv", "a\tx\t1700000000\nb\ty\t1700000001.5\n");
+    expect_log("t.tsv", NULL, "a x @1700000000\nb y @1700000001\n");
+    put("t.tsv", "a\tx\t2024-02-29\nb\ty\t2024-02-29 12:30:15\n");
+    expect_log("t.tsv", NULL, "a x @1709164800\nb y @1709209815\n");
+    put("t.tsv", "a\tx\t1700000000\nb\ty\t4\n");
+    expect_log("t.tsv", NULL, "a x\nb y\n");
+    put("t.tsv", "a\tx\t-4\nb\ty\t1e9\n");
+    expect_log("t.tsv", NULL, "b y\n");
+}
+
 static void splits(void **state)
 {
     struct inmo_read_options options = defaults();
@@ -205,8 +219,8 @@ static void yelp(void **state)
     struct inmo_read_options options = defaults();
     (void)state;
     put("review.json",
-        "{\"review_id\":\"r\",\"user_id\":\"u1\",\"business_id\":\"b\\u00e9\",\"stars\":4.0,\"text\":\"a\\n, \\\"b\\\"\","
-        "\"date\":\"2018-07-07 22:09:11\"}\n"
+        "{\"review_id\":\"r\",\"user_id\":\"u1\",\"business_id\":\"b\\u00e9\",\"stars\":4.0,"
+        "\"text\":\"a\\n, \\\"b\\\"\",\"date\":\"2018-07-07 22:09:11\"}\n"
         "{\"user_id\":7,\"business_id\":\"b2\",\"stars\":5,\"date\":1531001351}\n"
         "{\"user_id\":\"u1\",\"business_id\":\"b2\",\"stars\":1.0,\"date\":\"2018-07-07 22:09:11\"}\n");
     expect_log("review.json", NULL, "u1 b\xc3\xa9 @1531001351\n7 b2 @1531001351\n");
@@ -302,6 +316,44 @@ static void many_lines(void **state)
         inmo_log_free(log);
     }
     free(bytes);
+    free(text);
+}
+
+/* Quoted fields of many lengths, line ends and all, so that reads cut records everywhere; every thousandth line has an
+ * open quote, which must cost no more than that line however far the search for its end went. */
+static void many_quotes(void **state)
+{
+    enum { RECORDS = 30000 };
+    struct inmo_read_options options = defaults();
+    size_t size = 0, room = (size_t)RECORDS * 400;
+    char *text = malloc(room);
+    struct inmo_log *log;
+    struct inmo_idmap items;
+    int broken = 0, good = 0;
+    (void)state;
+    size += (size_t)sprintf(text, "user,text,item\n");
+    for (int n = 0; n < RECORDS; n++) {
+        size += (size_t)sprintf(text + size, "u%d,\"", n);
+        for (int m = 0; m < n % 40; m++)
+            size += (size_t)sprintf(text + size, m % 7 == 3 ? "line\r\n" : m % 7 == 5 ? "a \"\"b\"\", " : "word ");
+        size += (size_t)sprintf(text + size, "\",\"i\"\"%d\"\n", n);
+        if (n % 1000 == 999)
+            size += (size_t)sprintf(text + size, "bad,\" word,bad\n");
+        broken += n % 1000 == 999;
+    }
+    put_bytes("quotes.csv", text, size);
+    options.skip_bad = (uint64_t)broken;
+    log = read_files((const char *const[]){"quotes.csv"}, 1, &options);
+    items = inmo_idtable_map(log->items);
+    assert_int_equal(log->bad_lines, broken);
+    assert_int_equal(inmo_log_count(log), RECORDS);
+    for (int n = 0; n < RECORDS; n++) {
+        char item[40];
+        snprintf(item, sizeof item, "i\"%d", n);
+        good += strcmp(inmo_idmap_id(&items, inmo_log_item(log, n)), item) == 0;
+    }
+    assert_int_equal(good, RECORDS);
+    inmo_log_free(log);
     free(text);
 }
 
@@ -445,7 +497,7 @@ int main(void)
         cmocka_unit_test(amazon),        cmocka_unit_test(yelp),           cmocka_unit_test(packed),
         cmocka_unit_test(standard_input), cmocka_unit_test(many_lines),    cmocka_unit_test(long_line),
         cmocka_unit_test(several_files), cmocka_unit_test(hooks),          cmocka_unit_test(short_memory),
-        cmocka_unit_test(from_pairs),
+        cmocka_unit_test(from_pairs),    cmocka_unit_test(third_column),   cmocka_unit_test(many_quotes),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

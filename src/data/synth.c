@@ -98,7 +98,7 @@ static uint32_t items_in(const struct synth *synth, uint32_t group)
     return synth->group_items - (group >= synth->larger_groups);
 }
 
-/* The user's n-th random number. Every user has a key of its own, as every purpose has in base/random.h. */
+/* Every user has a key of its own, as every purpose has in base/random.h. */
 static inline uint64_t user_key(const struct synth *synth, uint64_t user)
 {
     return inmo_random(synth->key, user);

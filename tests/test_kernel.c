@@ -1,0 +1,390 @@
+/* test_kernel.c - the loops that take the time, each against its naive twin: the gather in every variant this machine
+ * can run and every combination of its options, Adam, the dot products, and the scan (the ranking made of these: test_rank.c).
+ * Variants and numbers of threads must agree to the last bit; with the twins, which add in double, to rounding. */
+#include "support.h"
+
+#include "kernel/kernel.h"
+
+static const uint64_t KEY = 20220711;
+
+/* In [-1, 1). */
+static float number(uint64_t counter)
+{
+    return (float)(2 * inmo_random_unit(inmo_random(KEY, counter)) - 1);
+}
+
+static float *numbers(size_t count, uint64_t start)
+{
+    float *made = inmo_alloc(count, sizeof *made);
+    assert_non_null(made);
+    for (size_t n = 0; n < count; n++)
+        made[n] = number((start << 32) + n);
+    return made;
+}
+
+static float *absolute(const float *of, size_t count)
+{
+    float *made = of ? inmo_alloc(count, sizeof *made) : NULL;
+    for (size_t n = 0; of && n < count; n++)
+        made[n] = fabsf(of[n]);
+    return made;
+}
+
+/* ---- Gather -------------------------------------------------------------------------------------------------- */
+
+/* A random graph where every seventh user and every fifth item is isolated. With whole rows user 3 has all of the
+ * other items and item 7 all of the other users, so that both sides have rows longer than the kernel's list. */
+static struct inmo_graph *random_graph(int32_t users, int32_t items, double density, int whole_rows)
+{
+    struct inmo_error error = {0};
+    struct inmo_graph *graph = NULL;
+    int64_t *offset = inmo_alloc((size_t)users + 1, sizeof *offset), count = 0;
+    int32_t *column = inmo_alloc((size_t)users * (size_t)items, sizeof *column);
+    struct inmo_csr list = {users, items, offset, column};
+    const struct inmo_csr *lists[1] = {&list};
+    for (int32_t u = 0; u < users; u++) {
+        offset[u] = count;
+        for (int32_t i = 0; i < items; i++) {
+            int chosen = inmo_random_unit(inmo_random(KEY + 1, (uint64_t)u << 32 | (uint64_t)i)) < density;
+            chosen |= whole_rows && (u == 3 || i == 7);
+            if (chosen && u % 7 != 6 && i % 5 != 4)
+                column[count++] = i;
+        }
+    }
+    offset[users] = count;
+    must(inmo_graph_build(users, items, lists, 1, &graph, &error));
+    inmo_free(column);
+    inmo_free(offset);
+    return graph;
+}
+
+/* The bits of a number choose which options of the gather are used. */
+enum { POSITION = 1, WEIGHT = 2, SCALE = 4, EXTRA = 8, DROP = 16, LIST = 32, COMBINATIONS = 64 };
+
+struct inputs {
+    const struct inmo_graph *graph;
+    int dim;
+    float *x, *weight, *scale, *extra;
+    int32_t *position, *node, listed;
+};
+
+static struct inputs make_inputs(const struct inmo_graph *graph, int dim)
+{
+    size_t nodes = (size_t)graph->nodes;
+    struct inputs inputs = {.graph = graph, .dim = dim};
+    inputs.x = numbers(nodes * (size_t)dim, 1);
+    inputs.weight = numbers(nodes, 2);
+    inputs.scale = numbers(nodes, 3);
+    inputs.extra = numbers(2 * (size_t)dim, 4);
+    inputs.position = inmo_alloc(nodes, sizeof(int32_t));
+    inputs.node = inmo_alloc(nodes, sizeof(int32_t));
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        inputs.position[v] = v % 3 == 1 ? -1 : graph->nodes - 1 - v; /* a third passed over, the others moved */
+        if (v % 2 == 0 || v == 3 || v == graph->users + 7)
+            inputs.node[inputs.listed++] = v;
+    }
+    return inputs;
+}
+
+static void free_inputs(struct inputs *inputs)
+{
+    inmo_free(inputs->node);
+    inmo_free(inputs->position);
+    inmo_free(inputs->extra);
+    inmo_free(inputs->scale);
+    inmo_free(inputs->weight);
+    inmo_free(inputs->x);
+}
+
+static struct inmo_gather make_job(const struct inputs *inputs, int options, float *out)
+{
+    struct inmo_gather job = {.graph = inputs->graph, .dim = inputs->dim, .x = inputs->x, .out = out};
+    if (options & POSITION)
+        job.position = inputs->position;
+    if (options & WEIGHT)
+        job.weight = inputs->weight;
+    if (options & SCALE)
+        job.scale = inputs->scale;
+    if (options & EXTRA) {
+        job.extra_user = inputs->extra;
+        job.extra_item = inputs->extra + inputs->dim;
+    }
+    if (options & DROP)
+        job.drop = (struct inmo_drop){(uint32_t)(0.4 * 4294967296.0), 12345, 987654321};
+    if (options & LIST) {
+        job.node = inputs->node;
+        job.node_count = inputs->listed;
+    }
+    return job;
+}
+
+/* What each number may be off by: the same sums over absolute values say how large the terms were. */
+static float *magnitudes(const struct inputs *inputs, int options, size_t size)
+{
+    size_t nodes = (size_t)inputs->graph->nodes;
+    struct inputs positive = *inputs;
+    float *out = inmo_alloc(size, sizeof *out);
+    struct inmo_gather job;
+    positive.x = absolute(inputs->x, nodes * (size_t)inputs->dim);
+    positive.weight = absolute(inputs->weight, nodes);
+    positive.scale = absolute(inputs->scale, nodes);
+    positive.extra = absolute(inputs->extra, 2 * (size_t)inputs->dim);
+    job = make_job(&positive, options, out);
+    inmo_gather_reference(&job);
+    inmo_free(positive.extra);
+    inmo_free(positive.scale);
+    inmo_free(positive.weight);
+    inmo_free(positive.x);
+    return out;
+}
+
+static void check_gather(const struct inputs *inputs, int options)
+{
+    int32_t count = options & LIST ? inputs->listed : inputs->graph->nodes;
+    size_t size = (size_t)count * (size_t)inputs->dim;
+    float *expected = inmo_alloc(size, sizeof(float)), *first = inmo_alloc(size, sizeof(float));
+    float *found = inmo_alloc(size, sizeof(float)), *magnitude = magnitudes(inputs, options, size);
+    struct inmo_gather job = make_job(inputs, options, expected);
+    const struct inmo_kernels *kernels;
+    double sum = 0;
+    inmo_gather_reference(&job);
+    job.out = first;
+    inmo_kernels_at(0)->gather_range(&job, 0, count);
+    for (size_t n = 0; n < size; n++) {
+        assert_near(first[n], expected[n], 1e-6 * magnitude[n]);
+        sum += fabs((double)expected[n]);
+    }
+    assert_true(sum > 1); /* not all zeros compared with zeros */
+    job.out = found;
+    for (int n = 1; (kernels = inmo_kernels_at(n)) != NULL; n++) {
+        memset(found, 0xff, size * sizeof *found);
+        kernels->gather_range(&job, 0, count);
+        if (memcmp(first, found, size * sizeof *found) != 0)
+            fail_msg("%s differs from plain: dim %d, options %d", kernels->name, inputs->dim, options);
+    }
+    for (int threads = 1; threads <= 2; threads++) {
+        inmo_set_threads(threads);
+        memset(found, 0xff, size * sizeof *found);
+        inmo_gather(&job);
+        if (memcmp(first, found, size * sizeof *found) != 0)
+            fail_msg("%d threads differ: dim %d, options %d", threads, inputs->dim, options);
+    }
+    inmo_free(magnitude);
+    inmo_free(found);
+    inmo_free(first);
+    inmo_free(expected);
+}
+
+static void test_gather(void **state)
+{
+    static const int dims[] = {5, 32, 64, 100, 128};
+    struct inmo_graph *graph = random_graph(40, 50, 0.2, 0);
+    (void)state;
+    assert_int_equal(inmo_graph_degree(graph, 6), 0);
+    for (size_t d = 0; d < COUNT(dims); d++) {
+        struct inputs inputs = make_inputs(graph, dims[d]);
+        for (int options = 0; options < COMBINATIONS; options++)
+            check_gather(&inputs, options);
+        free_inputs(&inputs);
+    }
+    inmo_graph_free(graph);
+}
+
+/* Rows that do not fit the kernel's list of 2048 terms, and more short rows in a call than it has pieces (256). */
+static void test_gather_long_rows(void **state)
+{
+    static const int dims[] = {5, 32};
+    struct inmo_graph *graph = random_graph(2700, 2800, 0.0003, 1);
+    (void)state;
+    assert_true(inmo_graph_degree(graph, 3) > 2048);
+    assert_true(inmo_graph_degree(graph, 2700 + 7) > 2048);
+    for (size_t d = 0; d < COUNT(dims); d++) {
+        struct inputs inputs = make_inputs(graph, dims[d]);
+        for (int options = 0; options < COMBINATIONS; options++)
+            check_gather(&inputs, options);
+        free_inputs(&inputs);
+    }
+    inmo_graph_free(graph);
+}
+
+/* Every option changes the result: none of the 64 comparisons above compares two jobs that ignore it. */
+static void test_gather_options_matter(void **state)
+{
+    struct inmo_graph *graph = random_graph(40, 50, 0.2, 0);
+    struct inputs inputs = make_inputs(graph, 32);
+    size_t size = (size_t)graph->nodes * 32;
+    float *without = inmo_alloc(size, sizeof *without), *with = inmo_alloc(size, sizeof *with);
+    struct inmo_gather job = make_job(&inputs, 0, without);
+    (void)state;
+    inmo_gather(&job);
+    for (int option = 1; option < LIST; option *= 2) {
+        job = make_job(&inputs, option, with);
+        inmo_gather(&job);
+        assert_memory_not_equal(without, with, size * sizeof *with);
+    }
+    inmo_free(with);
+    inmo_free(without);
+    free_inputs(&inputs);
+    inmo_graph_free(graph);
+}
+
+/* ---- Adam ------------------------------------------------------------------------------------------------- */
+
+enum { ADAM_ROWS = 600, ADAM_DIM = 5, ADAM_COUNT = ADAM_ROWS * ADAM_DIM };
+
+struct moments {
+    float *parameter, *m, *v;
+};
+
+static struct moments make_moments(void)
+{
+    struct moments moments = {numbers(ADAM_COUNT, 11), numbers(ADAM_COUNT, 12), numbers(ADAM_COUNT, 13)};
+    for (size_t n = 0; n < ADAM_COUNT; n++)
+        moments.v[n] = n % 10 == 0 ? 0 : moments.v[n] * moments.v[n]; /* a parameter never touched has v = 0 */
+    return moments;
+}
+
+static void free_moments(struct moments *moments)
+{
+    inmo_free(moments->v);
+    inmo_free(moments->m);
+    inmo_free(moments->parameter);
+}
+
+static void assert_same_moments(const struct moments *a, const struct moments *b)
+{
+    assert_memory_equal(a->parameter, b->parameter, ADAM_COUNT * sizeof(float));
+    assert_memory_equal(a->m, b->m, ADAM_COUNT * sizeof(float));
+    assert_memory_equal(a->v, b->v, ADAM_COUNT * sizeof(float));
+}
+
+static void test_adam(void **state)
+{
+    struct inmo_adam adam = inmo_adam_at(0.01, 3);
+    float *gradient = numbers(ADAM_COUNT, 14);
+    const struct inmo_kernels *kernels;
+    (void)state;
+    assert_near(adam.rate, 0.01 / (1 - 0.729), 1e-8); /* 0.9^3 = 0.729, 0.999^3 = 0.997002999 */
+    assert_near(adam.root_bias, 1 / sqrt(1 - 0.997002999), 1e-5);
+    for (int with_gradient = 0; with_gradient < 2; with_gradient++) {
+        struct moments expected = make_moments(), first = make_moments();
+        inmo_adam_reference(ADAM_COUNT, adam, with_gradient ? gradient : NULL, expected.m, expected.v,
+                            expected.parameter);
+        for (int n = 0; (kernels = inmo_kernels_at(n)) != NULL; n++) {
+            struct moments found = make_moments();
+            kernels->adam(ADAM_COUNT, adam, with_gradient ? gradient : NULL, found.m, found.v, found.parameter);
+            if (n == 0)
+                kernels->adam(ADAM_COUNT, adam, with_gradient ? gradient : NULL, first.m, first.v, first.parameter);
+            assert_same_moments(&first, &found);
+            free_moments(&found);
+        }
+        for (size_t n = 0; n < ADAM_COUNT; n++) {
+            assert_near(first.m[n], expected.m[n], 2e-7 * (fabs(expected.m[n]) + 1));
+            assert_near(first.v[n], expected.v[n], 2e-7 * (expected.v[n] + 1e-3));
+            /* A step with v = 0 and no gradient may be as large as rate |m| / 1e-8. */
+            assert_near(first.parameter[n], expected.parameter[n], 1e-6 * (fabs(expected.parameter[n]) + 1));
+        }
+        free_moments(&first);
+        free_moments(&expected);
+    }
+    inmo_free(gradient);
+}
+
+/* Gradient by rows, two thirds of them absent: as if they were there and zero. */
+static void test_adam_rows(void **state)
+{
+    struct inmo_adam adam = inmo_adam_at(0.01, 1);
+    float *packed = numbers(ADAM_COUNT, 15), *whole = inmo_alloc_zero(ADAM_COUNT, sizeof *whole);
+    int32_t position[ADAM_ROWS], kept = 0;
+    struct moments expected = make_moments();
+    (void)state;
+    for (int32_t r = 0; r < ADAM_ROWS; r++) {
+        position[r] = r % 3 == 0 ? kept++ : -1;
+        if (position[r] >= 0)
+            memcpy(whole + r * ADAM_DIM, packed + position[r] * ADAM_DIM, ADAM_DIM * sizeof *whole);
+    }
+    inmo_kernels()->adam(ADAM_COUNT, adam, whole, expected.m, expected.v, expected.parameter);
+    for (int threads = 1; threads <= 2; threads++)
+        for (int by_rows = 0; by_rows < 2; by_rows++) {
+            struct moments found = make_moments();
+            inmo_set_threads(threads);
+            inmo_adam_rows(ADAM_ROWS, ADAM_DIM, adam, by_rows ? position : NULL, by_rows ? packed : whole, found.m,
+                           found.v, found.parameter);
+            assert_same_moments(&expected, &found);
+            free_moments(&found);
+        }
+    free_moments(&expected);
+    inmo_free(whole);
+    inmo_free(packed);
+}
+
+/* ---- Dot products, scanning ------------------------------------------------------------------------------- */
+
+static void test_dot(void **state)
+{
+    static const int dims[] = {1, 5, 15, 16, 17, 31, 32, 64, 100, 128};
+    enum { ROWS = 20 };
+    (void)state;
+    for (size_t d = 0; d < COUNT(dims); d++) {
+        int dim = dims[d];
+        float *query = numbers((size_t)dim, 21), *rows = numbers((size_t)(ROWS * dim), 22), first[ROWS];
+        const struct inmo_kernels *kernels;
+        for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++) {
+            float score[ROWS], sum[128], expected[128];
+            kernels->dot_rows(ROWS, dim, query, rows, score);
+            for (int n = 0; n < ROWS; n++) {
+                double naive = 0, magnitude = 0;
+                for (int j = 0; j < dim; j++) {
+                    naive += (double)query[j] * rows[n * dim + j];
+                    magnitude += fabs((double)query[j] * rows[n * dim + j]);
+                }
+                assert_near(score[n], naive, 1e-6 * magnitude);
+                assert_true(score[n] == kernels->dot(dim, query, rows + n * dim));
+                first[n] = k == 0 ? score[n] : first[n];
+                assert_true(score[n] == first[n]);
+            }
+            for (int j = 0; j < dim; j++) {
+                sum[j] = rows[j];
+                expected[j] = rows[j] + -0.7f * query[j];
+            }
+            kernels->add_scaled(dim, -0.7f, query, sum);
+            assert_memory_equal(sum, expected, (size_t)dim * sizeof *sum);
+        }
+        inmo_free(rows);
+        inmo_free(query);
+    }
+}
+
+static void test_above(void **state)
+{
+    static const int32_t counts[] = {0, 1, 63, 64, 65, 200, 1024};
+    const struct inmo_kernels *kernels;
+    (void)state;
+    for (size_t c = 0; c < COUNT(counts); c++)
+        for (int bound = -9; bound <= 9; bound += 3) { /* -9: all; 9: none, equal is not above */
+            float score[1024];
+            int32_t hit[1024], expected[1024], wanted = 0;
+            for (int32_t n = 0; n < counts[c]; n++) {
+                score[n] = (float)inmo_random_below(inmo_random(KEY + 2, (uint64_t)n), 18) - 8;
+                if (n % 50 == 49)
+                    score[n] = n % 100 == 99 ? NAN : -INFINITY;
+                if (score[n] > (float)bound)
+                    expected[wanted++] = n;
+            }
+            for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++) {
+                assert_int_equal(kernels->above(counts[c], score, (float)bound, hit), wanted);
+                assert_memory_equal(hit, expected, (size_t)wanted * sizeof *hit);
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gather),    cmocka_unit_test(test_gather_long_rows),
+        cmocka_unit_test(test_gather_options_matter),
+        cmocka_unit_test(test_adam),      cmocka_unit_test(test_adam_rows),
+        cmocka_unit_test(test_dot),       cmocka_unit_test(test_above),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
