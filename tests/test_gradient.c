@@ -36,7 +36,7 @@ static double number(const json_t *object, const char *key)
     return json_number_value(value);
 }
 
-static void open_golden(const char *name, struct golden *golden)
+static void open_golden(const char *name, const char *loss, struct golden *golden)
 {
     char path[512];
     json_t *edges;
@@ -74,6 +74,9 @@ static void open_golden(const char *name, struct golden *golden)
     golden->options.init_scale = number(golden->json, "init_scale");
     golden->options.user_templates = number(golden->json, "user_share");
     golden->options.item_templates = number(golden->json, "item_share");
+    golden->options.loss = loss;
+    golden->options.negatives = 7;
+    golden->options.temperature = 0.3;
     assert_int_equal(inmo_stepper_new(inmo_model_kind_find(golden->options.model), &golden->options, golden->graph,
                                       &golden->train, &golden->stepper, &error),
                      INMO_OK);
@@ -116,7 +119,7 @@ static void check_golden(const char *name)
     json_t *steps, *unseen;
     float *found;
     size_t size;
-    open_golden(name, &golden);
+    open_golden(name, "bpr", &golden);
     size = (size_t)golden.stepper->parameter_rows * (size_t)golden.options.dim;
     found = inmo_alloc(size + 4096, sizeof *found);
     assert_int_equal(json_array_size(json_object_get(golden.json, "start")), size);
@@ -169,17 +172,16 @@ static void test_golden(void **state)
 }
 
 /* dL/dθ ≈ (L(θ + h) - L(θ - h)) / 2h, with the C code's own loss. */
-static void test_finite_differences(void **state)
+static void check_finite_differences(const char *loss)
 {
     const double h = 4e-3;
-    (void)state;
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         struct golden golden;
         struct inmo_gradient gradient;
         float *analytic, largest = 0;
         double worst = 0;
         size_t size;
-        open_golden(names[n], &golden);
+        open_golden(names[n], loss, &golden);
         size = (size_t)golden.stepper->parameter_rows * (size_t)golden.options.dim;
         analytic = inmo_alloc(size, sizeof *analytic);
         inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
@@ -195,12 +197,24 @@ static void test_finite_differences(void **state)
             worst = fmax(worst, fabs((above - below) / ((double)up - down) - analytic[p]));
             largest = fmaxf(largest, fabsf(analytic[p]));
         }
-        print_message("finite differences %s: worst %.2g of %.2g\n", names[n], worst, largest);
+        print_message("finite differences %s %s: worst %.2g of %.2g\n", names[n], loss, worst, largest);
         assert_true(largest > 0);
         assert_true(worst < 1e-4 * largest);
         inmo_free(analytic);
         close_golden(&golden);
     }
+}
+
+static void test_finite_differences_bpr(void **state)
+{
+    (void)state;
+    check_finite_differences("bpr");
+}
+
+static void test_finite_differences_softmax(void **state)
+{
+    (void)state;
+    check_finite_differences("softmax");
 }
 
 static void test_random_numbers(void **state)
@@ -261,7 +275,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_finite_differences),
+        cmocka_unit_test(test_finite_differences_bpr),
+        cmocka_unit_test(test_finite_differences_softmax),
         cmocka_unit_test(test_random_numbers),
         cmocka_unit_test(test_dropout_share),
     };

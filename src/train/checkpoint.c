@@ -28,7 +28,7 @@ uint64_t inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct 
     const struct inmo_setting *settings = inmo_train_settings(&count);
     uint64_t hash = hash_csr(hash_csr(0, &data->train), &data->valid);
     for (size_t n = 0; n < inmo_train_settings_of_model(); n++)
-        if (!inmo_train_setting_may_differ(settings + n)) {
+        if (!inmo_train_setting_may_differ(settings + n, options)) {
             char *value = inmo_settings_json(settings + n, 1, options);
             if (value)
                 hash = XXH3_64bits_withSeed(value, strlen(value), hash);

@@ -67,9 +67,11 @@ size_t inmo_train_settings_of_model(void)
     return sizeof table / sizeof *table - 4;
 }
 
-int inmo_train_setting_may_differ(const struct inmo_setting *setting)
+int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options)
 {
-    return setting->offset == AT(epochs) || setting->offset == AT(patience);
+    if (setting->offset == AT(epochs)) /* a schedule is stretched over the epochs */
+        return strcmp(options->schedule, "constant") == 0;
+    return setting->offset == AT(patience);
 }
 
 /* What the paper's authors settled on for Gowalla. */

@@ -10,6 +10,6 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
  * goes, and are not part of a model file. */
 size_t inmo_train_settings_of_model(void);
 /* Of those, the rows that may differ between the pieces of a resumed run (how far to go). */
-int inmo_train_setting_may_differ(const struct inmo_setting *setting);
+int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options);
 
 #endif
