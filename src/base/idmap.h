@@ -33,6 +33,9 @@ struct inmo_idtable *inmo_idtable_new(void);
 void inmo_idtable_free(struct inmo_idtable *table);
 /* Number of the id, added if new; -1 when memory is short or 2^31 - 1 ids are reached. */
 int32_t inmo_idtable_intern(struct inmo_idtable *table, const char *id, size_t length);
+/* In two steps, so that the memory of several lookups is fetched at once: hints first, then the lookups. */
+uint32_t inmo_idtable_hint(const struct inmo_idtable *table, const char *id, size_t length);
+int32_t inmo_idtable_intern_hashed(struct inmo_idtable *table, const char *id, size_t length, uint32_t hash);
 /* A borrowed view of what is in the table (no index), valid until the next intern. */
 struct inmo_idmap inmo_idtable_map(const struct inmo_idtable *table);
 /* Number of the id or -1, without adding. */

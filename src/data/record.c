@@ -64,6 +64,7 @@ enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_
                                   struct inmo_error *error)
 {
     struct inmo_log *log = reader->log;
+    uint32_t item_hash = inmo_idtable_hint(log->items, item->text, item->length);
     int32_t item_number;
     if (user->length != reader->last_length || memcmp(user->text, reader->last_user, user->length) != 0) {
         int32_t number = inmo_idtable_intern(log->users, user->text, user->length);
@@ -73,7 +74,7 @@ enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_
         reader->last_length = user->length;
         memcpy(reader->last_user, user->text, user->length);
     }
-    item_number = inmo_idtable_intern(log->items, item->text, item->length);
+    item_number = inmo_idtable_intern_hashed(log->items, item->text, item->length, item_hash);
     if (item_number < 0)
         return fail_intern(log->items, "items", error);
     if (inmo_log_add(log, reader->last_number, item_number, time, part) != 0)
