@@ -35,6 +35,16 @@ static const struct inmo_setting run_rows[] = {
      "Keep the checkpoint after the model is saved, so that --resume with more --epochs can go farther."},
 };
 
+/* Names people type first. A name that stands twice sets both. */
+static const struct inmo_setting other_names[] = {
+    {"templates", 'r', offsetof(struct inmo_train_options, user_templates), 1e-9, 1, NULL, "Model", "SHARE",
+     "Both --user-templates and --item-templates."},
+    {"templates", 'r', offsetof(struct inmo_train_options, item_templates), 1e-9, 1, NULL, "Model", "SHARE",
+     "Both --user-templates and --item-templates."},
+    {"lr", 'r', offsetof(struct inmo_train_options, learning_rate), 1e-12, 1e3, NULL, "Training", "RATE",
+     "The same as --learning-rate."},
+};
+
 static void declare(struct cli_options *options, void *structure)
 {
     struct train_settings *settings = structure;
@@ -46,6 +56,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
     row = inmo_train_settings(&count);
     cli_add_table(options, row, count, &settings->train);
+    cli_add_table(options, other_names, sizeof other_names / sizeof *other_names, &settings->train);
     cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
     /* A whole log trains best with nothing kept for a test; the validation part is needed to stop in time. */
     cli_add_data(options, &settings->data, "90/10/0");
