@@ -220,7 +220,7 @@ struct inmo_train_options {
     double init_scale;          /* standard deviation of the starting parameters; default 0.1 */
     const char *start;          /* random|spectral: templates start at random or from a truncated SVD */
     double start_scale;         /* spectral: length of the starting embeddings */
-    const char *loss;           /* bpr|softmax */
+    const char *loss;           /* bpr|softmax|listwise */
     int negatives;              /* softmax: uniform negatives that the whole batch shares */
     double temperature;         /* softmax: scores are divided by this */
     const char *schedule;       /* constant|cosine: learning rate over the epochs */

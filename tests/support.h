@@ -160,7 +160,7 @@ static inline struct inmo_log *grouped_log(int users, int items, int each, uint6
     struct inmo_error error = {0};
     struct inmo_log *log = NULL;
     size_t count = 0, most = (size_t)users * (size_t)each;
-    char(*name)[2][16] = calloc(most, sizeof *name);
+    char(*name)[2][24] = calloc(most, sizeof *name);
     const char **user = calloc(most, sizeof *user), **item = calloc(most, sizeof *item);
     uint64_t key = inmo_key(seed, 77), draw = 0;
     assert_true(name && user && item);

@@ -217,6 +217,12 @@ static void test_finite_differences_softmax(void **state)
     check_finite_differences("softmax");
 }
 
+static void test_finite_differences_listwise(void **state)
+{
+    (void)state;
+    check_finite_differences("listwise");
+}
+
 static void test_random_numbers(void **state)
 {
     char path[512];
@@ -277,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_finite_differences_bpr),
         cmocka_unit_test(test_finite_differences_softmax),
+        cmocka_unit_test(test_finite_differences_listwise),
         cmocka_unit_test(test_random_numbers),
         cmocka_unit_test(test_dropout_share),
     };

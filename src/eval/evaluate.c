@@ -262,7 +262,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
                                struct inmo_report **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
-    struct inmo_eval_options defaults;
+    struct inmo_eval_options defaults, filled;
     struct evaluation run = {.model = model, .data = data};
     struct report *report = NULL;
     const struct inmo_csr *lists[2] = {&data->train, &data->later};
@@ -272,7 +272,10 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     int is_test;
 
     inmo_eval_options_init(&defaults);
-    options = options ? options : &defaults;
+    filled = options ? *options : defaults;
+    filled.part = filled.part ? filled.part : defaults.part;
+    filled.ks = filled.ks ? filled.ks : defaults.ks;
+    options = &filled;
     status = inmo_settings_check(settings, setting_count, options, error);
     if (!status)
         status = parse_ks(options->ks, &run, error);

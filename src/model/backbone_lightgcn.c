@@ -87,7 +87,7 @@ static void propagate(const struct inmo_graph *graph, int dim, const float *x, i
         .x = x,
         .weight = is_e ? graph->inverse_root_degree : NULL,
         .scale = graph->inverse_degree,
-        .node = rows ? rows->node : NULL,
+        .node = rows && rows->count < graph->nodes ? rows->node : NULL,
         .node_count = rows ? rows->count : 0,
         .out = out,
     };
@@ -133,6 +133,7 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     int dim = state->dim, layers = state->layers;
     float mean = 1 / (float)(layers + 1);
     float *w = state->z[0], *next = state->z[1];
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++) {
         float factor = graph->inverse_root_degree[rows->node[n]];
         for (int j = 0; j < dim; j++)
@@ -146,7 +147,8 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
             .graph = graph,
             .dim = dim,
             .x = first ? state->scaled : w,
-            .position = first ? rows->position : NULL,
+            /* when the batch is everything, nothing is passed over */
+            .position = first && rows->count < graph->nodes ? rows->position : NULL,
             .scale = l == 0 ? state->final_scale : graph->inverse_degree,
             .out = first ? w : next,
         };

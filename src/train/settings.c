@@ -21,7 +21,7 @@ static const struct inmo_setting table[] = {
     {"template-rule", 's', AT(template_rule), 0, 0, INMO_TEMPLATE_RULES, "Model", "RULE",
      "How templates are chosen."},
     {"learning-rate", 'r', AT(learning_rate), 1e-12, 1e3, NULL, "Training", "RATE", "Learning rate of Adam."},
-    {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N", "Triples in a step."},
+    {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N", "Triples in a step; with the listwise loss, users."},
     {"l2", 'r', AT(l2), 0, 1e6, NULL, "Training", "LAMBDA", "Weight of the squared norms."},
     {"dropout", 'r', AT(dropout), 0, 0.999, NULL, "Training", "P",
      "Share of interactions dropped from the sums of inmo models in each step."},
@@ -36,8 +36,9 @@ static const struct inmo_setting table[] = {
      "Where parameters start: at random, or at the truncated SVD of the normalised interactions."},
     {"start-scale", 'r', AT(start_scale), 1e-12, 1e3, NULL, "Training", "SCALE",
      "Spectral start: factor of the singular vectors."},
-    {"loss", 's', AT(loss), 0, 0, "bpr|softmax", "Training", "LOSS",
-     "Pairwise, or softmax over negatives that the batch shares."},
+    {"loss", 's', AT(loss), 0, 0, "bpr|softmax|listwise", "Training", "LOSS",
+     "Pairwise; softmax of a positive over negatives that the batch shares; or listwise, the same with all items of "
+     "each user at once."},
     {"negatives", 'i', AT(negatives), 1, 1 << 20, NULL, "Training", "N", "Shared negatives of the softmax loss."},
     {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
      "Scores are divided by this in the softmax loss."},
@@ -130,6 +131,10 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error)
 {
     enum inmo_status status = inmo_settings_check(table, sizeof table / sizeof *table, options, error);
+    for (size_t n = 0; !status && n < sizeof table / sizeof *table; n++)
+        if (table[n].choices && !*(const char *const *)((const char *)options + table[n].offset))
+            status = inmo_fail(error, INMO_USAGE, "--%s is missing; it must be one of %s", table[n].name,
+                               table[n].choices);
     if (!status && options->resume && !options->checkpoint)
         status = inmo_fail(error, INMO_USAGE, "--resume: no --checkpoint file to go on from");
     return status;

@@ -1,241 +1,8 @@
-/* step.c - see step.h. The step itself is at the end of the file and reads as the algorithm. */
+/* step.c - see step.h: sample, forward, loss, backward, Adam. */
 #include "train/step.h"
 
-#include "base/memory.h"
 #include "base/random.h"
-#include "base/threads.h"
-#include "graph/svd.h"
-#include "graph/template.h"
 #include "kernel/kernel.h"
-
-#include <math.h>
-#include <string.h>
-
-enum { SVD_ITERATIONS = 6 };
-
-void inmo_stepper_free(struct inmo_stepper *stepper)
-{
-    if (!stepper)
-        return;
-    inmo_softmax_free(&stepper->softmax);
-    inmo_free(stepper->term);
-    inmo_free(stepper->coefficient);
-    inmo_free(stepper->dr);
-    inmo_free(stepper->self_number);
-    inmo_free(stepper->number);
-    inmo_grouping_free(&stepper->self_grouping);
-    inmo_grouping_free(&stepper->grouping);
-    inmo_sampler_free(&stepper->self_sampler);
-    inmo_sampler_free(&stepper->sampler);
-    inmo_csr_free(&stepper->self_list);
-    inmo_free(stepper->v);
-    inmo_free(stepper->m);
-    inmo_free(stepper->parameter);
-    if (stepper->backbone)
-        stepper->kind->backbone->destroy(stepper->backbone);
-    if (stepper->provider)
-        stepper->kind->provider->destroy(stepper->provider);
-    inmo_free(stepper->node_of_row);
-    inmo_free(stepper->row_of_node);
-    inmo_free(stepper);
-}
-
-/* Templates, and the row each has in the parameter block. */
-static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo_error *error)
-{
-    const struct inmo_train_options *options = stepper->options;
-    const struct inmo_graph *graph = stepper->graph;
-    double *score = inmo_alloc((size_t)graph->nodes, sizeof *score);
-    int32_t count = 0;
-    enum inmo_status status = INMO_OK;
-    stepper->row_of_node = inmo_alloc((size_t)graph->nodes, sizeof(int32_t));
-    stepper->node_of_row = inmo_alloc((size_t)graph->nodes, sizeof(int32_t));
-    if (!score || !stepper->row_of_node || !stepper->node_of_row)
-        status = inmo_fail_memory(error, "the templates");
-    if (!status)
-        status = inmo_template_scores(graph, options->template_rule, options->dim, options->seed, score, error);
-    if (!status)
-        status = inmo_template_choose(graph, score, options->user_templates, options->item_templates,
-                                      stepper->node_of_row, &count, error);
-    if (!status) {
-        memset(stepper->row_of_node, 0xff, (size_t)graph->nodes * sizeof(int32_t));
-        for (int32_t r = 0; r < count; r++) {
-            stepper->row_of_node[stepper->node_of_row[r]] = r;
-            stepper->user_rows += stepper->node_of_row[r] < graph->users;
-        }
-        stepper->binding.rows = count;
-        stepper->binding.row_of_node = stepper->row_of_node;
-        stepper->binding.node_of_row = stepper->node_of_row;
-    }
-    inmo_free(score);
-    return status;
-}
-
-/* Interactions between templates, as positions among the template users and among the template items. */
-static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, struct inmo_error *error)
-{
-    const struct inmo_graph *graph = stepper->graph;
-    int32_t rows = stepper->user_rows, columns = stepper->binding.rows - rows;
-    int64_t *offset = inmo_alloc((size_t)rows + 1, sizeof *offset), count = 0;
-    int32_t *column = NULL;
-    if (!offset)
-        return inmo_fail_memory(error, "the templates' interactions");
-    for (int fill = 0; fill < 2; fill++) {
-        if (fill && !(column = inmo_alloc((size_t)count, sizeof *column))) {
-            inmo_free(offset);
-            return inmo_fail_memory(error, "the templates' interactions");
-        }
-        count = 0;
-        for (int32_t r = 0; r < rows; r++) {
-            int32_t u = stepper->node_of_row[r];
-            offset[r] = count;
-            for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
-                int32_t other = stepper->row_of_node[graph->neighbour[e]];
-                if (other >= 0) {
-                    if (fill)
-                        column[count] = other - rows;
-                    count++;
-                }
-            }
-        }
-        offset[rows] = count;
-    }
-    stepper->self_list = (struct inmo_csr){rows, columns, offset, column};
-    return INMO_OK;
-}
-
-static void start_parameters(struct inmo_stepper *stepper)
-{
-    size_t dim = (size_t)stepper->binding.dim;
-    int64_t drawn = stepper->parameter_rows * (int64_t)dim;
-    uint64_t key = inmo_key(stepper->options->seed, INMO_STREAM_INIT);
-    int has_w = stepper->kind->provider->extra_rows == 3;
-    if (has_w)
-        drawn -= (int64_t)dim;
-#pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int64_t n = 0; n < drawn; n++)
-        stepper->parameter[n] = (float)(stepper->options->init_scale * inmo_random_normal(key, (uint64_t)n));
-    for (size_t j = 0; has_w && j < dim; j++)
-        stepper->parameter[(size_t)drawn + j] = 1;
-}
-
-/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
- * t_u = c U_u/√d_u make e point where U S and V S do. A lookup table starts at c U and c V themselves. */
-static enum inmo_status start_spectral(struct inmo_stepper *stepper, struct inmo_error *error)
-{
-    const struct inmo_graph *graph = stepper->graph;
-    const struct inmo_train_options *options = stepper->options;
-    struct inmo_svd *svd = NULL;
-    size_t dim = (size_t)options->dim;
-    int is_inmo = stepper->node_of_row != NULL;
-    enum inmo_status status = inmo_svd_compute(graph, options->dim, 1, SVD_ITERATIONS, options->seed, &svd, error);
-    if (status)
-        return status;
-    for (int32_t r = 0; r < stepper->binding.rows; r++) {
-        int32_t node = is_inmo ? stepper->node_of_row[r] : r;
-        const float *from = node < graph->users ? svd->u + (size_t)node * (size_t)svd->rank
-                                                : svd->v + (size_t)(node - graph->users) * (size_t)svd->rank;
-        /* Singular vectors have length 1 over all nodes: scaled so that a row has about c. */
-        double scale = options->start_scale * sqrt(node < graph->users ? graph->users : graph->items);
-        if (is_inmo)
-            scale *= graph->inverse_root_degree[node];
-        for (size_t j = 0; j < dim; j++)
-            stepper->parameter[(size_t)r * dim + j] = j < (size_t)svd->rank ? (float)(scale * from[j]) : 0;
-    }
-    for (size_t j = 0; is_inmo && j < 2 * dim; j++)
-        stepper->parameter[(size_t)stepper->binding.rows * dim + j] = 0;
-    inmo_svd_free(svd);
-    return INMO_OK;
-}
-
-static int uses_softmax(const struct inmo_stepper *stepper)
-{
-    return strcmp(stepper->options->loss, "softmax") == 0;
-}
-
-static int self_enhanced(const struct inmo_stepper *stepper)
-{
-    return stepper->node_of_row && stepper->options->self_weight > 0;
-}
-
-static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct inmo_csr *train,
-                                     struct inmo_error *error)
-{
-    size_t batch = (size_t)stepper->options->batch, dim = (size_t)stepper->options->dim;
-    size_t size = (size_t)stepper->parameter_rows * dim;
-    enum inmo_status status = inmo_sampler_make(train, &stepper->sampler, error);
-    if (!status)
-        status = inmo_grouping_make(stepper->graph->nodes, stepper->places, &stepper->grouping, error);
-    if (!status && uses_softmax(stepper)) {
-        status = inmo_softmax_make(stepper->options->batch, stepper->options->negatives, stepper->options->dim,
-                                   &stepper->softmax, error);
-        stepper->softmax.temperature = stepper->options->temperature;
-        if (stepper->kind->provider->regularises_output)
-            stepper->softmax.l2 = stepper->options->l2 / stepper->options->batch;
-    }
-    if (!status && self_enhanced(stepper)) {
-        status = list_self_interactions(stepper, error);
-        /* Templates without interactions among them leave nothing to enhance: not an error, the loss is just 0. */
-        if (!status && inmo_sampler_make(&stepper->self_list, &stepper->self_sampler, error) == INMO_MEMORY)
-            status = INMO_MEMORY;
-        if (!status)
-            status = inmo_grouping_make(stepper->binding.rows, (int32_t)(3 * batch), &stepper->self_grouping, error);
-    }
-    if (status)
-        return status;
-    stepper->parameter = inmo_alloc(size, sizeof(float));
-    stepper->m = inmo_alloc_zero(size, sizeof(float));
-    stepper->v = inmo_alloc_zero(size, sizeof(float));
-    stepper->number = inmo_alloc((size_t)stepper->places, sizeof(int32_t));
-    stepper->self_number = inmo_alloc(3 * batch, sizeof(int32_t));
-    stepper->dr = inmo_alloc((size_t)stepper->places * dim, sizeof(float));
-    stepper->coefficient = inmo_alloc(batch, sizeof(float));
-    stepper->term = inmo_alloc(batch, sizeof(double));
-    if (!stepper->parameter || !stepper->m || !stepper->v || !stepper->number || !stepper->self_number ||
-        !stepper->dr || !stepper->coefficient || !stepper->term)
-        return inmo_fail_memory(error, "training");
-    return INMO_OK;
-}
-
-enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
-                                  const struct inmo_graph *graph, const struct inmo_csr *train,
-                                  struct inmo_stepper **out, struct inmo_error *error)
-{
-    enum inmo_status status = INMO_OK;
-    struct inmo_stepper *stepper = inmo_alloc_zero(1, sizeof *stepper);
-    if (!stepper)
-        return inmo_fail_memory(error, "training");
-    stepper->kind = kind;
-    stepper->options = options;
-    stepper->places = uses_softmax(stepper) ? 2 * options->batch + options->negatives : 3 * options->batch;
-    stepper->graph = graph;
-    stepper->binding = (struct inmo_binding){.graph = graph, .dim = options->dim, .rows = graph->nodes};
-    if (kind->provider->inductive)
-        status = bind_templates(stepper, error);
-    if (!status) {
-        stepper->parameter_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
-        status = make_buffers(stepper, train, error);
-    }
-    if (!status) {
-        stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
-        stepper->backbone = kind->backbone->create(graph, options->dim, options->layers, stepper->places);
-        if (!stepper->provider || !stepper->backbone)
-            status = inmo_fail_memory(error, "training");
-    }
-    if (status) {
-        inmo_stepper_free(stepper);
-        return status;
-    }
-    start_parameters(stepper);
-    if (strcmp(options->start, "spectral") == 0)
-        status = start_spectral(stepper, error);
-    if (status) {
-        inmo_stepper_free(stepper);
-        return status;
-    }
-    *out = stepper;
-    return INMO_OK;
-}
 
 /* λ on the embeddings of the batch (lookup models). Returns its part of the loss. */
 static double regularise_embeddings(struct inmo_stepper *stepper, const float *e, float *de)
@@ -287,6 +54,10 @@ static void draw_batch(struct inmo_stepper *stepper, int64_t step)
     const struct inmo_train_options *options = stepper->options;
     int32_t batch = options->batch, *number = stepper->number, items = stepper->graph->items;
     uint64_t key = inmo_key(options->seed, INMO_STREAM_BATCH);
+    if (stepper->listwise.batch > 0) {
+        inmo_listwise_draw(&stepper->listwise, options->seed, step);
+        return;
+    }
     if (stepper->softmax.batch > 0) {
         uint64_t negative_key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
         inmo_sampler_draw(&stepper->sampler, key, step * batch, batch, number, number + batch, NULL);
@@ -318,7 +89,9 @@ static double judge(struct inmo_stepper *stepper, const float *r)
         .term = stepper->term,
     };
     double loss;
-    if (stepper->softmax.batch > 0) {
+    if (stepper->listwise.batch > 0) {
+        loss = inmo_listwise_run(&stepper->listwise, r, stepper->dr);
+    } else if (stepper->softmax.batch > 0) {
         loss = inmo_softmax_run(&stepper->softmax, r, stepper->number);
         inmo_softmax_rows(&stepper->softmax, &stepper->grouping, stepper->dr);
     } else {
@@ -347,7 +120,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 
     /* and back: de, then the gradient of the parameters */
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
-    if (!provider->regularises_output)
+    if (!provider->regularises_output && stepper->listwise.batch == 0)
         loss += regularise_embeddings(stepper, e, de);
     *gradient = provider->backward(stepper->provider, e_rows, de);
     if (stepper->self_sampler.count > 0)

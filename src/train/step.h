@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "model/model.h"
+#include "train/listwise.h"
 #include "train/loss.h"
 #include "train/sampler.h"
 #include "train/softmax.h"
@@ -24,11 +25,12 @@ struct inmo_stepper {
     struct inmo_csr self_list;          // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
     struct inmo_grouping grouping, self_grouping;
-    int32_t places;          // nodes a batch names: 3 batch, or with softmax 2 batch + negatives
+    int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; listwise: all
     int32_t *number;         // (places) nodes of the batch, then their positions
     int32_t *self_number;    // (3 batch) parameter rows of the self-enhanced batch
     float *dr;               // (places, dim)
-    struct inmo_softmax softmax;  // empty with bpr
+    struct inmo_softmax softmax;  // empty with other losses
+    struct inmo_listwise listwise;
     float *coefficient;      // (batch)
     double *term;            // (batch)
 };
@@ -38,6 +40,8 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
                                   struct inmo_stepper **stepper, struct inmo_error *error);
 void inmo_stepper_free(struct inmo_stepper *stepper);
+/* In an epoch: every interaction once as a positive, in number for the losses that draw them. */
+int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
 
 /* The gradient at the current parameters for the batch of this step; also used alone by tests. Returns the loss. */
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient);

@@ -74,6 +74,16 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     return status ? status : inmo_validation_ndcg(run->validation, options->dim, run->r, NULL, score, error);
 }
 
+/* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the time
+ * between validations a run would otherwise stop before the first one. */
+static int out_of_patience(const struct run *run)
+{
+    const struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_train_options *options = trainer->options;
+    return run->validation && trainer->best_epoch >= 0 && trainer->epoch % options->eval_every == 0 &&
+           trainer->epoch - 1 - trainer->best_epoch >= options->patience;
+}
+
 /* The end of an epoch: record, validation, the best one kept, early stopping. */
 static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
 {
@@ -96,9 +106,9 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
         }
     }
     status = inmo_trainer_note_epoch(trainer, trainer->final_loss, score, error);
-    if (run->validation && trainer->epoch - trainer->best_epoch >= options->patience)
-        run->stopped = "patience";
     trainer->epoch++;
+    if (out_of_patience(run))
+        run->stopped = "patience";
     return status;
 }
 
@@ -136,7 +146,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
     enum inmo_status status = INMO_OK;
-    if (run->validation && trainer->epoch - trainer->best_epoch > options->patience && trainer->epoch > 0)
+    if (out_of_patience(run))
         run->stopped = "patience"; /* resumed after it had stopped */
     while (!status && !run->stopped && trainer->epoch < options->epochs) {
         int64_t end = ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
@@ -173,13 +183,12 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     const struct inmo_dataset *data = trainer->data;
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_csr *lists[1] = {&data->train};
-    int64_t edges = inmo_csr_count(&data->train);
     enum inmo_status status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &run->graph, error);
     if (!status)
         status = inmo_stepper_new(run->kind, options, run->graph, &data->train, &trainer->stepper, error);
     if (status)
         return status;
-    trainer->steps_per_epoch = (edges + options->batch - 1) / options->batch;
+    trainer->steps_per_epoch = inmo_stepper_steps_per_epoch(trainer->stepper);
     trainer->fingerprint = inmo_trainer_fingerprint(data, options);
     trainer->record = inmo_copy_string("");
     trainer->record_capacity = 1;

@@ -1,0 +1,238 @@
+/* listwise.c - see listwise.h. Cost of a step with B users, M negatives: 6 B M d flops in products, B M exponentials,
+ * and two gathers over the batch's interactions. */
+#include "train/listwise.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { USERS = 128, GROUPS = 8 };
+
+void inmo_listwise_free(struct inmo_listwise *listwise)
+{
+    inmo_free(listwise->term);
+    inmo_free(listwise->sum);
+    inmo_free(listwise->block);
+    inmo_free(listwise->negative);
+    inmo_free(listwise->in_batch);
+    inmo_free(listwise->weight);
+    inmo_free(listwise->mirror);
+    inmo_free(listwise->eligible);
+    inmo_free(listwise->order);
+    inmo_free(listwise->drawn);
+    inmo_free(listwise->who);
+    *listwise = (struct inmo_listwise){0};
+}
+
+/* Walking the users in order meets each item's users in ascending order, which is how they stand in its row. */
+static enum inmo_status fill_mirror(struct inmo_listwise *listwise, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = listwise->graph;
+    int64_t *cursor = inmo_alloc((size_t)graph->items, sizeof *cursor);
+    if (!cursor)
+        return inmo_fail_memory(error, "the listwise loss");
+    for (int32_t i = 0; i < graph->items; i++)
+        cursor[i] = graph->offset[graph->users + i] - graph->edges;
+    for (int64_t e = 0; e < graph->edges; e++)
+        listwise->mirror[cursor[graph->neighbour[e] - graph->users]++] = e;
+    inmo_free(cursor);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t negatives, int dim,
+                                    double temperature, double l2, struct inmo_listwise *out, struct inmo_error *error)
+{
+    struct inmo_listwise made = {.graph = graph, .dim = dim, .negatives = negatives, .temperature = temperature,
+                                 .l2 = l2, .order_epoch = -1};
+    size_t users = (size_t)graph->users, edges = (size_t)graph->edges, m = (size_t)negatives, d = (size_t)dim;
+    enum inmo_status status = INMO_OK;
+    made.batch = batch < graph->users ? batch : graph->users;
+    made.who = inmo_alloc((size_t)made.batch, sizeof *made.who);
+    made.drawn = inmo_alloc(m, sizeof *made.drawn);
+    made.order = inmo_alloc(users, sizeof *made.order);
+    made.eligible = inmo_alloc(users, sizeof *made.eligible);
+    made.mirror = inmo_alloc(edges, sizeof *made.mirror);
+    made.weight = inmo_alloc(edges, sizeof *made.weight);
+    made.in_batch = inmo_alloc_zero(users, 1);
+    made.negative = inmo_alloc(m * d, sizeof(float));
+    made.block = inmo_alloc(GROUPS * USERS * (d + m), sizeof(float));
+    made.sum = inmo_alloc(GROUPS * m * d, sizeof(float));
+    made.term = inmo_alloc((size_t)made.batch, sizeof *made.term);
+    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.mirror || !made.weight || !made.in_batch ||
+        !made.negative || !made.block || !made.sum || !made.term)
+        status = inmo_fail_memory(error, "the listwise loss");
+    else
+        status = fill_mirror(&made, error);
+    if (status) {
+        inmo_listwise_free(&made);
+        return status;
+    }
+    for (int32_t u = 0; u < graph->users; u++)
+        if (inmo_graph_degree(graph, u) > 0)
+            made.eligible[made.eligible_count++] = u;
+    *out = made;
+    return INMO_OK;
+}
+
+int64_t inmo_listwise_steps(const struct inmo_listwise *listwise)
+{
+    return (listwise->eligible_count + listwise->batch - 1) / listwise->batch;
+}
+
+void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step)
+{
+    int64_t steps = inmo_listwise_steps(listwise), epoch = step / steps;
+    int32_t users = listwise->eligible_count, first = (int32_t)(step % steps) * listwise->batch;
+    uint64_t key = inmo_random(inmo_key(seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
+    if (listwise->order_epoch != epoch) {
+        uint64_t base = inmo_random(inmo_key(seed, INMO_STREAM_BATCH), (uint64_t)epoch);
+        memcpy(listwise->order, listwise->eligible, (size_t)users * sizeof *listwise->order);
+        for (int32_t n = users - 1; n > 0; n--) {
+            int32_t other = (int32_t)inmo_random_below(inmo_random(base, (uint64_t)n), (uint32_t)n + 1);
+            int32_t kept = listwise->order[n];
+            listwise->order[n] = listwise->order[other];
+            listwise->order[other] = kept;
+        }
+        listwise->order_epoch = epoch;
+    }
+    for (int32_t n = 0; n < listwise->count; n++)
+        listwise->in_batch[listwise->who[n]] = 0;
+    listwise->count = users - first < listwise->batch ? users - first : listwise->batch;
+    memcpy(listwise->who, listwise->order + first, (size_t)listwise->count * sizeof *listwise->who);
+    for (int32_t n = 0; n < listwise->count; n++)
+        listwise->in_batch[listwise->who[n]] = 1;
+    for (int32_t n = 0; n < listwise->negatives; n++)
+        listwise->drawn[n] =
+            (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)listwise->graph->items);
+}
+
+/* One user: scores of the negatives become their gradient, the positives get their weights and pull the user.
+ * Returns the loss. */
+static double judge_user(struct inmo_listwise *listwise, int32_t n, const float *r, float *score, float *dr)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    const struct inmo_graph *graph = listwise->graph;
+    int32_t u = listwise->who[n];
+    int64_t begin = graph->offset[u], end = graph->offset[u + 1];
+    size_t d = (size_t)listwise->dim;
+    const float *row = r + (size_t)u * d;
+    float *gradient = dr + (size_t)u * d;
+    double factor = 1 / listwise->temperature, highest = -INFINITY, rest, spread = 0, loss = 0;
+    double share = 1 / ((double)(end - begin) * listwise->count);
+    for (int64_t e = begin; e < end; e++) {
+        listwise->weight[e] = (float)(factor * kernels->dot(listwise->dim, row, r + (size_t)graph->neighbour[e] * d));
+        highest = fmax(highest, listwise->weight[e]);
+    }
+    for (int32_t j = 0; j < listwise->negatives; j++)
+        highest = fmax(highest, factor * score[j]);
+    rest = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
+    for (int j = 0; j < listwise->dim; j++) {
+        gradient[j] = (float)(2 * listwise->l2 / listwise->count * row[j]);
+        loss += listwise->l2 / listwise->count * row[j] * row[j];
+    }
+    for (int64_t e = begin; e < end; e++) {
+        const float *item = r + (size_t)graph->neighbour[e] * d;
+        double own = exp(listwise->weight[e] - highest), all = own + rest;
+        loss += share * (highest + log(all) - listwise->weight[e]);
+        spread += share / all;
+        listwise->weight[e] = (float)(-share * factor * (rest / all));
+        kernels->add_scaled(listwise->dim, listwise->weight[e], item, gradient);
+        if (listwise->l2 > 0)
+            loss += share * listwise->l2 * kernels->dot(listwise->dim, item, item);
+    }
+    for (int32_t j = 0; j < listwise->negatives; j++)
+        score[j] *= (float)(spread * factor);
+    return loss;
+}
+
+static void run_block(struct inmo_listwise *listwise, const float *r, float *dr, int32_t first, int32_t count,
+                      float *space, float *sum)
+{
+    int dim = listwise->dim, negatives = listwise->negatives;
+    size_t d = (size_t)dim, m = (size_t)negatives;
+    float *user = space, *score = space + USERS * d;
+    for (int32_t n = 0; n < count; n++)
+        memcpy(user + (size_t)n * d, r + (size_t)listwise->who[first + n] * d, d * sizeof *user);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1, user, dim, listwise->negative, dim, 0,
+                score, negatives);
+    for (int32_t n = 0; n < count; n++)
+        listwise->term[first + n] = judge_user(listwise, first + n, r, score + (size_t)n * m, dr);
+    /* the negatives' gradient += score' user; user becomes score negative */
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, negatives, dim, count, 1, score, negatives, user, dim, 1, sum,
+                dim);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, dim, negatives, 1, score, negatives,
+                listwise->negative, dim, 0, user, dim);
+    for (int32_t n = 0; n < count; n++)
+        inmo_kernels()->add_scaled(dim, 1, user + (size_t)n * d, dr + (size_t)listwise->who[first + n] * d);
+}
+
+/* dr_i = Σ_{u in N_i, in the batch} weight_ui r_u + 2 λ/B Σ_u 1/d_u r_i */
+static void pull_items(const struct inmo_listwise *listwise, const float *r, float *dr)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    const struct inmo_graph *graph = listwise->graph;
+    size_t d = (size_t)listwise->dim;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
+    for (int32_t v = graph->users; v < graph->nodes; v++) {
+        float *sum = dr + (size_t)v * d;
+        double norms = 0;
+        memset(sum, 0, d * sizeof *sum);
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
+            int32_t u = graph->neighbour[e];
+            if (!listwise->in_batch[u])
+                continue;
+            kernels->add_scaled(listwise->dim, listwise->weight[listwise->mirror[e - graph->edges]], r + (size_t)u * d,
+                                sum);
+            norms += graph->inverse_degree[u];
+        }
+        if (listwise->l2 > 0)
+            kernels->add_scaled(listwise->dim, (float)(2 * listwise->l2 / listwise->count * norms), r + (size_t)v * d,
+                                sum);
+    }
+}
+
+double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr)
+{
+    const struct inmo_graph *graph = listwise->graph;
+    int dim = listwise->dim, blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    size_t d = (size_t)dim, m = (size_t)listwise->negatives;
+    int32_t blocks = (listwise->count + USERS - 1) / USERS;
+    double loss = 0;
+    for (size_t n = 0; n < m; n++)
+        memcpy(listwise->negative + n * d, r + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d,
+               d * sizeof(float));
+    openblas_set_num_threads(1); /* the groups are the parallelism */
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int32_t u = 0; u < graph->users; u++)
+            if (!listwise->in_batch[u])
+                memset(dr + (size_t)u * d, 0, d * sizeof *dr);
+#pragma omp for schedule(dynamic)
+        for (int group = 0; group < GROUPS; group++) {
+            float *sum = listwise->sum + (size_t)group * m * d;
+            memset(sum, 0, m * d * sizeof *sum);
+            for (int32_t b = group; b < blocks; b += GROUPS) {
+                int32_t first = b * USERS, left = listwise->count - first;
+                run_block(listwise, r, dr, first, left < USERS ? left : USERS,
+                          listwise->block + (size_t)group * USERS * (d + m), sum);
+            }
+        }
+    }
+    openblas_set_num_threads(blas_threads);
+    pull_items(listwise, r, dr);
+    /* in the order of the groups; an item drawn twice gets both */
+    for (size_t n = 0; n < m; n++)
+        for (int group = 0; group < GROUPS; group++)
+            inmo_kernels()->add_scaled(dim, 1, listwise->sum + ((size_t)group * m + n) * d,
+                                       dr + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d);
+    for (int32_t n = 0; n < listwise->count; n++)
+        loss += listwise->term[n];
+    return loss;
+}

@@ -1,0 +1,365 @@
+/* test_resume.c - training that is interrupted, by request or by force, and goes on from its checkpoint: the model must be
+ * the one an uninterrupted run gives, byte for byte. And which checkpoints are refused. */
+#include "support.h"
+
+#include "base/tensorfile.h"
+#include "train/settings.h"
+
+enum { TRAINED = 4, STEPS = 11 }; /* models that are trained; steps an epoch has: ⌈336/32⌉ */
+
+static struct inmo_dataset *small_data(void)
+{
+    return grouped_dataset(48, 80, 10, "70/10/20");
+}
+
+/* A hook that lets so many steps pass, then stops the run; it is asked before each step. */
+static int stop_after(void *context)
+{
+    int *left = context;
+    return (*left)-- <= 0;
+}
+
+static void train_and_save(const struct inmo_dataset *data, const struct inmo_train_options *options, const char *path)
+{
+    struct inmo_error error = {0};
+    struct inmo_model *model = trained(data, options);
+    must(inmo_model_save(model, path, 1, &error));
+    inmo_model_free(model);
+}
+
+/* Trains in pieces of so many steps (the last one has no limit) and saves the model. */
+static void train_in_pieces(const struct inmo_dataset *data, struct inmo_train_options options, const int *steps,
+                            size_t count, const char *path)
+{
+    struct inmo_error error = {0};
+    struct inmo_train_report report = {0};
+    struct inmo_model *model = NULL;
+    options.checkpoint = "checkpoint";
+    unlink("checkpoint");
+    for (size_t piece = 0; piece < count; piece++) {
+        int left = steps[piece];
+        struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+        options.resume = piece > 0;
+        must_fail(inmo_train(data, &options, &hooks, &model, &report, &error), INMO_INTERRUPTED, "stopped on request");
+        assert_null(model);
+        assert_int_equal(access("checkpoint", F_OK), 0);
+        inmo_set_threads(1 + (piece == 0)); /* and the second piece has another number of threads */
+    }
+    inmo_set_threads(1);
+    options.resume = 1;
+    must(inmo_train(data, &options, NULL, &model, &report, &error));
+    assert_int_equal(report.steps, (int64_t)report.epochs * STEPS); /* the earlier pieces count */
+    must(inmo_model_save(model, path, 1, &error));
+    inmo_model_free(model);
+}
+
+/* ---- The same bytes -------------------------------------------------------------------------------------- */
+
+static void test_interrupted(void **state)
+{
+    /* In the middle of an epoch; over its end; at once; then exactly to the end of epoch 1. */
+    static const int steps[] = {3, 9, 0, 10};
+    struct inmo_dataset *data = small_data();
+    (void)state;
+    for (int m = 0; m <= TRAINED; m++) {
+        struct inmo_train_options options = small_options(all_models[m % TRAINED]);
+        options.item_templates = 0.5;
+        options.epochs = 4;
+        if (m == TRAINED) { /* once more with the other loss, start and schedule */
+            options.loss = "softmax";
+            options.negatives = 50;
+            options.start = "spectral";
+            options.schedule = "cosine";
+        }
+        train_and_save(data, &options, "whole");
+        train_in_pieces(data, options, steps, COUNT(steps), "pieces");
+        assert_true(same_files("whole", "pieces"));
+        train_in_pieces(data, options, steps, 1, "pieces");
+        assert_true(same_files("whole", "pieces"));
+    }
+    inmo_dataset_free(data);
+}
+
+/* Also when the run stops by itself, and validates only every third epoch. */
+static void test_interrupted_before_patience(void **state)
+{
+    static const int steps[] = {5, 2 * STEPS, STEPS, STEPS + 1};
+    struct inmo_dataset *data = small_data();
+    (void)state;
+    for (int eval_every = 1; eval_every <= 3; eval_every += 2) {
+        struct inmo_train_options options = small_options("inmo-mf");
+        options.learning_rate = 0.2;
+        options.epochs = 400;
+        options.patience = 3;
+        options.eval_every = eval_every;
+        train_and_save(data, &options, "whole");
+        train_in_pieces(data, options, steps, COUNT(steps), "pieces");
+        assert_true(same_files("whole", "pieces"));
+    }
+    inmo_dataset_free(data);
+}
+
+/* A run that is killed leaves the last checkpoint it wrote. With one after every step, what is there when step number
+ * `at` begins is kept aside as if the run had ended there. */
+struct killing {
+    int at, asked;
+};
+
+static int keep_checkpoint(void *context)
+{
+    struct killing *killing = context;
+    if (killing->asked++ == killing->at) {
+        struct bytes bytes = read_bytes("checkpoint");
+        write_bytes("left", bytes.at, bytes.count);
+        free(bytes.at);
+    }
+    return 0;
+}
+
+static void test_killed(void **state)
+{
+    /* STEPS: the last step of an epoch is done, and its end (validation, record) is not. */
+    static const int at[] = {1, STEPS, STEPS + 5};
+    struct inmo_dataset *data = small_data();
+    (void)state;
+    for (size_t n = 0; n < COUNT(at); n++) {
+        struct inmo_error error = {0};
+        struct killing killing = {at[n], 0};
+        struct inmo_hooks hooks = {.context = &killing, .interrupted = keep_checkpoint};
+        struct inmo_train_options options = small_options("inmo-lightgcn");
+        struct inmo_model *model = NULL;
+        options.epochs = 2;
+        options.checkpoint = "checkpoint";
+        options.checkpoint_seconds = 0;
+        unlink("checkpoint");
+        must(inmo_train(data, &options, &hooks, &model, NULL, &error));
+        must(inmo_model_save(model, "whole", 1, &error));
+        inmo_model_free(model);
+        options.checkpoint = "left";
+        options.checkpoint_seconds = 60;
+        options.resume = 1;
+        train_and_save(data, &options, "resumed");
+        assert_true(same_files("whole", "resumed"));
+    }
+    inmo_dataset_free(data);
+}
+
+/* A run that has ended can be made longer; one that ended early by the clock, ended. */
+static void test_going_farther(void **state)
+{
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = small_options("lightgcn");
+    struct inmo_error error = {0};
+    struct inmo_train_report report;
+    struct inmo_model *model = NULL;
+    (void)state;
+    options.epochs = 5;
+    train_and_save(data, &options, "five");
+    unlink("checkpoint");
+    options.checkpoint = "checkpoint";
+    options.resume = 1; /* nothing to resume yet: starts anew */
+    options.max_seconds = 1e-9;
+    must(inmo_train(data, &options, NULL, &model, &report, &error));
+    assert_string_equal(report.stopped, "max-seconds");
+    assert_int_equal(report.steps, 0);
+    inmo_model_free(model);
+    options.max_seconds = 0;
+    options.epochs = 2;
+    train_and_save(data, &options, "two");
+    assert_false(same_files("two", "five"));
+    options.epochs = 5;
+    options.patience = 49; /* may differ, too */
+    train_and_save(data, &options, "farther");
+    options.patience = 50;
+    train_and_save(data, &options, "farther");
+    assert_true(same_files("farther", "five"));
+    inmo_dataset_free(data);
+}
+
+/* Without a file for checkpoints an interrupted run is lost, and says that it was interrupted. */
+static void test_no_checkpoint(void **state)
+{
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = small_options("mf");
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    int left = 5;
+    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    (void)state;
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 0");
+    options.resume = 1;
+    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_USAGE, "--resume");
+    options.resume = 0;
+    options.checkpoint = "no/such/folder/checkpoint";
+    left = 5;
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_IO, "no/such/folder");
+    assert_null(model);
+    inmo_dataset_free(data);
+}
+
+/* ---- What is refused ------------------------------------------------------------------------------------- */
+
+/* Leaves a checkpoint of five steps and gives the options that it belongs to. */
+static struct inmo_train_options leave_checkpoint(const struct inmo_dataset *data, const char *name)
+{
+    struct inmo_train_options options = small_options(name);
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    int left = 5;
+    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    options.checkpoint = "checkpoint";
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "stopped");
+    options.resume = 1;
+    return options;
+}
+
+/* Gives the option another valid value: for a word the last of its choices, or one before. Popular has no checkpoints. */
+static void change(const struct inmo_setting *setting, struct inmo_train_options *options, char *word)
+{
+    char *field = (char *)options + setting->offset;
+    switch (setting->type) {
+    case 'i': *(int *)field += 1; break;
+    case 'u': *(uint64_t *)field += 1; break;
+    case 'r': *(double *)field = *(double *)field > 0.5 ? 0.5 : *(double *)field + 0.25; break;
+    case 's': {
+        const char *current = *(const char **)field, *end = setting->choices + strlen(setting->choices), *begin;
+        do {
+            begin = end;
+            while (begin > setting->choices && begin[-1] != '|')
+                begin--;
+            snprintf(word, 64, "%.*s", (int)(end - begin), begin);
+            end = begin - 1;
+        } while (strcmp(word, current) == 0 || strcmp(word, "popular") == 0);
+        *(const char **)field = word;
+        break;
+    }
+    default: fail_msg("%s has a type this test does not know", setting->name);
+    }
+}
+
+static void test_other_options(void **state)
+{
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = leave_checkpoint(data, "inmo-lightgcn");
+    struct bytes before = read_bytes("checkpoint"), after;
+    size_t count;
+    const struct inmo_setting *settings = inmo_train_settings(&count);
+    (void)state;
+    for (size_t n = 0; n < inmo_train_settings_of_model(); n++) {
+        struct inmo_error error = {0};
+        struct inmo_train_options other = options;
+        struct inmo_model *model = NULL;
+        char word[64];
+        if (inmo_train_setting_may_differ(settings + n, &options))
+            continue;
+        change(settings + n, &other, word);
+        must_fail(inmo_train(data, &other, NULL, &model, NULL, &error), INMO_FORMAT, "other data or with other options");
+        assert_null(model);
+    }
+    after = read_bytes("checkpoint"); /* refused, not overwritten */
+    assert_int_equal(before.count, after.count);
+    assert_memory_equal(before.at, after.at, before.count);
+    free(after.at);
+    free(before.at);
+    inmo_dataset_free(data);
+}
+
+static void test_other_data(void **state)
+{
+    struct inmo_dataset *data = small_data(), *other = grouped_dataset(48, 80, 10, "60/20/20");
+    struct inmo_train_options options = leave_checkpoint(data, "mf");
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    (void)state;
+    must_fail(inmo_train(other, &options, NULL, &model, NULL, &error), INMO_FORMAT, "other data");
+    assert_null(model);
+    inmo_dataset_free(other);
+    inmo_dataset_free(data);
+}
+
+static void test_damaged(void **state)
+{
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = leave_checkpoint(data, "mf");
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    struct bytes bytes = read_bytes("checkpoint");
+    (void)state;
+    for (size_t at = 0; at < bytes.count; at += bytes.count / 40) {
+        bytes.at[at] ^= 0x10;
+        write_bytes("checkpoint", bytes.at, bytes.count);
+        bytes.at[at] ^= 0x10;
+        must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_FORMAT, "checkpoint");
+        write_bytes("checkpoint", bytes.at, at);
+        must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_FORMAT, "checkpoint");
+    }
+    free(bytes.at);
+    options.checkpoint = NULL;
+    options.resume = 0;
+    train_and_save(data, &options, "model");
+    options.checkpoint = "model"; /* a file of inmo, of another kind */
+    options.resume = 1;
+    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_FORMAT, "kind \"model\"");
+    assert_null(model);
+    inmo_dataset_free(data);
+}
+
+/* ---- Numbers that are not finite --------------------------------------------------------------------------- */
+
+/* No options within their bounds make a float overflow in a few steps, so the run is given a parameter that is no
+ * number: a checkpoint, written again with one changed. */
+static void test_not_finite(void **state)
+{
+    static const char *const keys[] = {"fingerprint", "epoch", "step", "loss_sum", "final_loss",
+                                       "best_epoch", "best_score", "record"};
+    struct inmo_dataset *data = small_data();
+    (void)state;
+    for (int m = 0; m < TRAINED; m++) {
+        struct inmo_train_options options = leave_checkpoint(data, all_models[m]);
+        struct inmo_error error = {0};
+        struct inmo_tensorfile *file = NULL;
+        struct inmo_metadata metadata[COUNT(keys)];
+        struct inmo_tensor tensor[8];
+        struct inmo_model *model = NULL;
+        size_t count, size;
+        float *parameter;
+        must(inmo_tensorfile_open("checkpoint", "checkpoint", 1, &file, &error));
+        for (size_t n = 0; n < COUNT(keys); n++) {
+            metadata[n] = (struct inmo_metadata){keys[n], inmo_tensorfile_metadata(file, keys[n])};
+            assert_non_null(metadata[n].value);
+        }
+        count = inmo_tensorfile_count(file);
+        assert_true(count <= COUNT(tensor));
+        for (size_t n = 0; n < count; n++)
+            tensor[n] = *inmo_tensorfile_at(file, n);
+        assert_string_equal(tensor[0].name, "parameter");
+        size = (size_t)(tensor[0].rows * tensor[0].columns);
+        parameter = malloc(size * sizeof *parameter);
+        assert_non_null(parameter);
+        memcpy(parameter, tensor[0].data, size * sizeof *parameter);
+        for (size_t n = 0; n < size; n += 6) /* one of each row, so that the next batch meets it */
+            parameter[n] = NAN;
+        tensor[0].data = parameter;
+        must(inmo_tensorfile_write("poisoned", 1, "checkpoint", 1, metadata, COUNT(keys), tensor, count, &error));
+        inmo_tensorfile_close(file);
+        free(parameter);
+        options.checkpoint = "poisoned";
+        must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_NUMERIC, "--learning-rate");
+        assert_non_null(strstr(error.message, "epoch 0 (step 5)"));
+        assert_null(model);
+    }
+    inmo_dataset_free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_interrupted),   cmocka_unit_test(test_interrupted_before_patience),
+        cmocka_unit_test(test_killed),        cmocka_unit_test(test_going_farther),
+        cmocka_unit_test(test_no_checkpoint), cmocka_unit_test(test_other_options),
+        cmocka_unit_test(test_other_data),    cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_not_finite),
+    };
+    inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
+}
