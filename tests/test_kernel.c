@@ -355,6 +355,43 @@ static void test_dot(void **state)
     }
 }
 
+/* To 2 units in the last place; 0 where the exact value is below the smallest normal float. */
+static void test_exponentials(void **state)
+{
+    static const int32_t counts[] = {0, 1, 15, 16, 17, 500};
+    const struct inmo_kernels *kernels;
+    (void)state;
+    for (size_t c = 0; c < COUNT(counts); c++) {
+        float *input = numbers(500, 31), first[500], found[500];
+        double first_sum = 0;
+        for (int n = 0; n < 500; n++)
+            input[n] = n < 400 ? 95 * input[n] : 0.01f * input[n]; /* factor 0.5, shift 40: from -87.5 to 7.5 */
+        for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++) {
+            double sum, naive = 0;
+            memcpy(found, input, sizeof found);
+            sum = kernels->exponentials(counts[c], 0.5f, 40, found);
+            for (int32_t n = 0; n < counts[c]; n++) {
+                float argument = 0.5f * input[n] - 40;
+                double exact = exp((double)argument);
+                if (argument < -87)
+                    assert_true(found[n] == 0);
+                else
+                    assert_near(found[n], exact, 2.4e-7 * exact);
+                naive += found[n];
+            }
+            assert_near(sum, naive, 1e-6 * naive);
+            assert_memory_equal(found + counts[c], input + counts[c], (size_t)(500 - counts[c]) * sizeof *found);
+            if (k == 0) {
+                memcpy(first, found, sizeof first);
+                first_sum = sum;
+            }
+            assert_memory_equal(first, found, sizeof found);
+            assert_true(sum == first_sum);
+        }
+        inmo_free(input);
+    }
+}
+
 static void test_above(void **state)
 {
     static const int32_t counts[] = {0, 1, 63, 64, 65, 200, 1024};
@@ -384,7 +421,8 @@ int main(void)
         cmocka_unit_test(test_gather),    cmocka_unit_test(test_gather_long_rows),
         cmocka_unit_test(test_gather_options_matter),
         cmocka_unit_test(test_adam),      cmocka_unit_test(test_adam_rows),
-        cmocka_unit_test(test_dot),       cmocka_unit_test(test_above),
+        cmocka_unit_test(test_dot),       cmocka_unit_test(test_exponentials),
+        cmocka_unit_test(test_above),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */
     return cmocka_run_group_tests(tests, NULL, NULL);

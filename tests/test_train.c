@@ -29,10 +29,11 @@ static double ndcg(const struct inmo_model *model, const struct inmo_dataset *da
     return found;
 }
 
-/* The other loss, start and schedule. */
-static void use_alternatives(struct inmo_train_options *options)
+/* Another loss, and the other start and schedule. */
+static void use_alternatives(struct inmo_train_options *options, int listwise)
 {
-    options->loss = "softmax";
+    options->loss = listwise ? "listwise" : "softmax";
+    options->batch = listwise ? 5 : options->batch;
     options->negatives = 40;
     options->start = "spectral";
     options->schedule = "cosine";
@@ -48,13 +49,13 @@ static void test_beats_popular(void **state)
     double popular = ndcg(model, data, "test", "10");
     (void)state;
     inmo_model_free(model);
-    for (int m = 0; m < 2 * TRAINED; m++) {
+    for (int m = 0; m < 3 * TRAINED; m++) {
         double found;
         options = small_options(all_models[m % TRAINED]);
         options.epochs = 40;
         options.learning_rate = 0.03;
         if (m >= TRAINED)
-            use_alternatives(&options);
+            use_alternatives(&options, m >= 2 * TRAINED);
         model = trained(data, &options);
         found = ndcg(model, data, "test", "10");
         print_message("%s, %s: NDCG@10 %.3f, popular %.3f\n", options.model, options.loss, found, popular);
@@ -111,13 +112,13 @@ static void test_same_bytes(void **state)
 {
     struct inmo_dataset *data = small_data();
     (void)state;
-    for (int m = 0; m <= TRAINED + 1; m++) {
+    for (int m = 0; m <= TRAINED + 2; m++) {
         struct inmo_train_options options = small_options(all_models[m > TRAINED ? 0 : m]);
         options.item_templates = 0.5;
         options.epochs = 2;
         options.batch = 64;
         if (m > TRAINED)
-            use_alternatives(&options);
+            use_alternatives(&options, m > TRAINED + 1);
         save_trained(data, &options, 1, "first");
         save_trained(data, &options, 1, "again");
         save_trained(data, &options, 2, "threads");
@@ -126,6 +127,28 @@ static void test_same_bytes(void **state)
         options.seed = 2;
         save_trained(data, &options, 1, "other");
         assert_false(same_files("first", "other"));
+    }
+    inmo_dataset_free(data);
+}
+
+/* Enough users that every loop is cut into several pieces for the threads (the longest piece is 1024 nodes). */
+static void test_same_bytes_in_pieces(void **state)
+{
+    static const char *const losses[] = {"bpr", "softmax", "listwise"};
+    struct inmo_dataset *data = grouped_dataset(1200, 100, 5, "80/20/0");
+    (void)state;
+    for (size_t n = 0; n < COUNT(losses); n++) {
+        struct inmo_train_options options = small_options("inmo-lightgcn");
+        options.loss = losses[n];
+        options.negatives = 30;
+        options.batch = 1024;
+        options.l2 = 1e-3;
+        options.epochs = 1;
+        save_trained(data, &options, 1, "one");
+        save_trained(data, &options, 2, "two");
+        save_trained(data, &options, 3, "three");
+        assert_true(same_files("one", "two"));
+        assert_true(same_files("one", "three"));
     }
     inmo_dataset_free(data);
 }
@@ -345,7 +368,7 @@ static void test_out_of_memory(void **state)
 {
     struct inmo_dataset *data = grouped_dataset(6, 8, 5, "60/20/20");
     (void)state;
-    for (int m = 0; m < TRAINED + 2; m++) {
+    for (int m = 0; m < TRAINED + 3; m++) {
         struct inmo_error error = {0};
         struct inmo_train_options options = small_options(all_models[m > TRAINED ? 0 : m]);
         struct inmo_model *model = NULL;
@@ -354,12 +377,12 @@ static void test_out_of_memory(void **state)
         options.dim = 2;
         options.batch = 8;
         options.epochs = 2;
-        if (m > TRAINED) { /* once more with all there is */
+        if (m > TRAINED) { /* again with all there is */
             options.checkpoint = "checkpoint";
             options.resume = 1;
             options.item_templates = 0.5;
             options.template_rule = "error-sort-svd-norm";
-            use_alternatives(&options);
+            use_alternatives(&options, m > TRAINED + 1);
         }
         for (; status == INMO_MEMORY; allowed++) {
             unlink("checkpoint");
@@ -381,7 +404,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beats_popular),         cmocka_unit_test(test_report),
-        cmocka_unit_test(test_same_bytes),            cmocka_unit_test(test_from_directory),
+        cmocka_unit_test(test_same_bytes),            cmocka_unit_test(test_same_bytes_in_pieces),
+        cmocka_unit_test(test_from_directory),
         cmocka_unit_test(test_early_stopping),        cmocka_unit_test(test_eval_alpha),
         cmocka_unit_test(test_no_validation),         cmocka_unit_test(test_options_out_of_bounds),
         cmocka_unit_test(test_unknown_names),         cmocka_unit_test(test_nothing_to_learn),

@@ -73,6 +73,8 @@ struct inmo_kernels {
     void (*add_scaled)(int dim, float factor, const float *x, float *out);
     /* x[n] = e^(factor x[n] - shift), to 2 units in the last place of float; returns the sum. */
     double (*exponentials)(int32_t count, float factor, float shift, float *x);
+    /* The largest of count numbers, -inf for none. */
+    float (*largest)(int32_t count, const float *x);
     /* How many of count scores exceed bound; their positions go to hit (room for count). */
     int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
 };

@@ -352,6 +352,22 @@ static double NAMED(exponentials)(int32_t count, float factor, float shift, floa
     return sum;
 }
 
+static float NAMED(largest)(int32_t count, const float *x)
+{
+    float most[16], result = -INFINITY;
+    int32_t n = 0;
+    for (int j = 0; j < 16; j++)
+        most[j] = -INFINITY;
+    for (; n + 16 <= count; n += 16)
+        for (int j = 0; j < 16; j++)
+            most[j] = x[n + j] > most[j] ? x[n + j] : most[j];
+    for (; n < count; n++)
+        result = x[n] > result ? x[n] : result;
+    for (int j = 0; j < 16; j++)
+        result = most[j] > result ? most[j] : result;
+    return result;
+}
+
 static int32_t NAMED(above)(int32_t count, const float *score, float bound, int32_t *hit)
 {
     typedef int32_t i16 __attribute__((vector_size(64)));
@@ -380,5 +396,6 @@ static int32_t NAMED(above)(int32_t count, const float *score, float bound, int3
 const struct inmo_kernels NAMED(inmo_kernels);
 const struct inmo_kernels NAMED(inmo_kernels) = {
     TEXT(INMO_VARIANT),   NAMED(gather_range), NAMED(adam),  NAMED(dot),
-    NAMED(dot_rows),      NAMED(add_scaled),   NAMED(exponentials), NAMED(above),
+    NAMED(dot_rows),      NAMED(add_scaled),   NAMED(exponentials), NAMED(largest),
+    NAMED(above),
 };

@@ -129,8 +129,7 @@ static double judge_user(struct inmo_listwise *listwise, int32_t n, const float 
         listwise->weight[e] = (float)(factor * kernels->dot(listwise->dim, row, r + (size_t)graph->neighbour[e] * d));
         highest = fmax(highest, listwise->weight[e]);
     }
-    for (int32_t j = 0; j < listwise->negatives; j++)
-        highest = fmax(highest, factor * score[j]);
+    highest = fmax(highest, factor * kernels->largest(listwise->negatives, score));
     rest = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
     for (int j = 0; j < listwise->dim; j++) {
         gradient[j] = (float)(2 * listwise->l2 / listwise->count * row[j]);

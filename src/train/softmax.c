@@ -61,8 +61,7 @@ static double judge_user(struct inmo_softmax *softmax, int32_t b)
     float *positive_gradient = softmax->gradient + ((size_t)softmax->batch + (size_t)b) * d;
     double factor = 1 / softmax->temperature, score = factor * kernels->dot(dim, user, positive), highest = score, sum;
     double scale, pull, loss;
-    for (int32_t j = 0; j < softmax->negatives; j++)
-        highest = fmax(highest, factor * share[j]);
+    highest = fmax(highest, factor * kernels->largest(softmax->negatives, share));
     sum = kernels->exponentials(softmax->negatives, (float)factor, (float)highest, share) + exp(score - highest);
     loss = highest + log(sum) - score;
     scale = factor / (sum * softmax->batch);
