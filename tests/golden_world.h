@@ -1,5 +1,6 @@
-/* golden_world.h - for the tests of views: a file of tests/golden (numpy, from docs/math.md alone) as a model with those
- * parameters, and a view of it. The world is 7 users u0 .. u6 and 9 items i0 .. i8, u3 and i5 without an interaction. */
+/* golden_world.h - for the tests of views: a file of tests/golden (numpy, from docs/math.md alone) as a model with
+ * those parameters, and a view of it. The world is 7 users u0 .. u6 and 9 items i0 .. i8; u3 and i5 have no
+ * interaction. */
 #ifndef INMO_TESTS_GOLDEN_WORLD_H
 #define INMO_TESTS_GOLDEN_WORLD_H
 

@@ -250,8 +250,9 @@ static inline double *dense_of(const struct inmo_graph *graph, int normalised)
     assert_non_null(y);
     for (int32_t u = 0; u < graph->users; u++)
         for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
-            double degrees = (double)inmo_graph_degree(graph, u) * (double)inmo_graph_degree(graph, graph->neighbour[e]);
-            y[u * graph->items + graph->neighbour[e] - graph->users] = normalised ? 1 / sqrt(degrees) : 1;
+            int32_t w = graph->neighbour[e];
+            double degrees = (double)inmo_graph_degree(graph, u) * (double)inmo_graph_degree(graph, w);
+            y[u * graph->items + w - graph->users] = normalised ? 1 / sqrt(degrees) : 1;
         }
     return y;
 }

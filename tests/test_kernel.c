@@ -1,6 +1,7 @@
-/* test_kernel.c - the loops that take the time, each against its naive twin: the gather in every variant this machine
- * can run and every combination of its options, Adam, the dot products, and the scan (the ranking made of these: test_rank.c).
- * Variants and numbers of threads must agree to the last bit; with the twins, which add in double, to rounding. */
+/* test_kernel.c - the loops that take the time, each against its naive twin: the gather in every variant this
+ * machine can run and every combination of its options, Adam, the dot products, and the scans (the ranking made of
+ * these: test_rank.c). Variants and numbers of threads must agree to the last bit; with the twins, which add in
+ * double, to rounding. */
 #include "support.h"
 
 #include "kernel/kernel.h"
@@ -162,6 +163,10 @@ static void check_gather(const struct inputs *inputs, int options)
         if (memcmp(first, found, size * sizeof *found) != 0)
             fail_msg("%s differs from plain: dim %d, options %d", kernels->name, inputs->dim, options);
     }
+    memset(found, 0xff, size * sizeof *found); /* in two ranges, of which the second begins with a long row */
+    inmo_kernels()->gather_range(&job, 0, options & LIST ? 2 : 3);
+    inmo_kernels()->gather_range(&job, options & LIST ? 2 : 3, count);
+    assert_memory_equal(first, found, size * sizeof *found);
     for (int threads = 1; threads <= 2; threads++) {
         inmo_set_threads(threads);
         memset(found, 0xff, size * sizeof *found);
@@ -190,13 +195,14 @@ static void test_gather(void **state)
     inmo_graph_free(graph);
 }
 
-/* Rows that do not fit the kernel's list of 2048 terms, and more short rows in a call than it has pieces (256). */
+/* Rows that do not fit the kernel's list of 2048 terms, one that fills it twice, and more short rows in a call than it
+ * has pieces (256). */
 static void test_gather_long_rows(void **state)
 {
     static const int dims[] = {5, 32};
-    struct inmo_graph *graph = random_graph(2700, 2800, 0.0003, 1);
+    struct inmo_graph *graph = random_graph(2700, 5400, 0.0003, 1);
     (void)state;
-    assert_true(inmo_graph_degree(graph, 3) > 2048);
+    assert_true(inmo_graph_degree(graph, 3) > 2 * 2048);
     assert_true(inmo_graph_degree(graph, 2700 + 7) > 2048);
     for (size_t d = 0; d < COUNT(dims); d++) {
         struct inputs inputs = make_inputs(graph, dims[d]);
@@ -409,6 +415,10 @@ static void test_above(void **state)
                     expected[wanted++] = n;
             }
             for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++) {
+                float most = -INFINITY;
+                for (int32_t n = 0; n < counts[c]; n++)
+                    most = score[n] > most ? score[n] : most;
+                assert_true(kernels->largest(counts[c], score) == most);
                 assert_int_equal(kernels->above(counts[c], score, (float)bound, hit), wanted);
                 assert_memory_equal(hit, expected, (size_t)wanted * sizeof *hit);
             }

@@ -152,13 +152,14 @@ static void test_popular_by_hand(void **state)
     inmo_dataset_free(data);
 }
 
-/* ann has 10 observed items, bob 1. Items by first appearance: a .. j, then y, z. Degrees: a 2, b .. j 1, y 0, z 0.
- * ann's list at 1: y, wanted z: nothing. bob's: b, wanted b. */
+/* ann has 10 observed items, bob 9: on both sides of a border. Items by first appearance: a .. j, then y, z. Degrees:
+ * a .. i 2, j 1, y 0, z 0. ann's list at 1: y, wanted z: nothing. bob's: j, wanted j. */
 static void test_history_groups(void **state)
 {
     struct inmo_dataset *data = dataset_of(
         "ann a train, ann b train, ann c train, ann d train, ann e train, ann f train, ann g train, ann h train,"
-        "ann i train, ann j train, bob a train, bob y valid, ann z test, bob b test");
+        "ann i train, ann j train, bob y valid, ann z test, bob j test, bob a train, bob b train, bob c train,"
+        "bob d train, bob e train, bob f train, bob g train, bob h train, bob i train");
     struct inmo_model *model = popular_of(data);
     struct inmo_report *report = evaluated(model, data, "test", "1", 0);
     const struct inmo_group *group;

@@ -1,6 +1,6 @@
-/* test_modelfile.c - a model in a file: what is loaded answers as what was saved; a file with any byte changed, cut short,
- * of another kind or version, or sound by its checksum and wrong inside, is refused with a sentence and never crashes;
- * a file that is there is not lost. */
+/* test_modelfile.c - a model in a file: what is loaded answers as what was saved; a file with any byte changed, cut
+ * short, of another kind or version, or sound by its checksum and wrong inside, is refused with a sentence and never
+ * crashes; a file that is there is not lost. */
 #define _GNU_SOURCE /* memmem */
 #include "support.h"
 
@@ -60,6 +60,7 @@ static void test_round_trip(void **state)
         struct inmo_view *before = NULL, *after = NULL;
         struct inmo_model_info a, b;
         struct inmo_query query;
+        saved->alpha_reached = 0.87654321012345678; /* every digit counts */
         must(inmo_model_save(saved, "model", 1, &error));
         must(inmo_model_load("model", &loaded, &error));
         inmo_model_info(saved, &a);
@@ -233,7 +234,8 @@ struct draft {
 
 static struct draft open_draft(const char *path)
 {
-    static const char *const keys[] = {"model", "dim", "layers", "alpha_reached", "eval_alpha", "configuration", "record"};
+    static const char *const keys[] = {"model",      "dim",           "layers", "alpha_reached",
+                                       "eval_alpha", "configuration", "record"};
     struct inmo_error error = {0};
     struct draft draft = {0};
     must(inmo_tensorfile_open(path, "model", 1, &draft.file, &error));
@@ -343,6 +345,7 @@ static void test_wrong_inside(void **state)
     number_refused("train.offset", 2, -1, "interactions");
     number_refused("train.item", 0, 1000, "interactions");
     number_refused("train.item", 0, -1, "interactions");
+    number_refused("train.item", -1, 1000, "interactions"); /* ascending, and yet not there */
     number_refused("valid.offset", -1, 1000, "interactions");
     number_refused("template.users", 0, -1, "templates");
     number_refused("template.items", -1, 12, "templates");

@@ -136,7 +136,8 @@ static void test_blocks_and_tiles(void **state)
 {
     enum { USERS = 400, ITEMS = 2100 };
     float *user = whole_numbers(USERS * DIM, 2), *item = whole_numbers(ITEMS * DIM, 3);
-    struct inmo_csr mask = make_mask(USERS, ITEMS, 4, 3), other = make_mask(USERS, ITEMS, 5, 20), empty = {USERS, ITEMS, 0, 0};
+    struct inmo_csr mask = make_mask(USERS, ITEMS, 4, 3), other = make_mask(USERS, ITEMS, 5, 20);
+    struct inmo_csr empty = {USERS, ITEMS, NULL, NULL};
     int32_t who[USERS];
     struct inmo_rank job = {.dim = DIM, .user = user, .item = item, .items = ITEMS, .who = who, .k = 10};
     (void)state;

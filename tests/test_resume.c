@@ -1,5 +1,5 @@
-/* test_resume.c - training that is interrupted, by request or by force, and goes on from its checkpoint: the model must be
- * the one an uninterrupted run gives, byte for byte. And which checkpoints are refused. */
+/* test_resume.c - training that is interrupted, by request or by force, and goes on from its checkpoint: the model
+ * must be the one an uninterrupted run gives, byte for byte. And which checkpoints are refused. */
 #include "support.h"
 
 #include "base/tensorfile.h"
@@ -201,20 +201,23 @@ static void test_no_checkpoint(void **state)
 /* ---- What is refused ------------------------------------------------------------------------------------- */
 
 /* Leaves a checkpoint of five steps and gives the options that it belongs to. */
-static struct inmo_train_options leave_checkpoint(const struct inmo_dataset *data, const char *name)
+static struct inmo_train_options leave_checkpoint(const struct inmo_dataset *data, const char *name, const char *loss)
 {
     struct inmo_train_options options = small_options(name);
     struct inmo_error error = {0};
     struct inmo_model *model = NULL;
     int left = 5;
     struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    options.loss = loss;
+    options.batch = strcmp(loss, "listwise") == 0 ? 5 : options.batch;
     options.checkpoint = "checkpoint";
     must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "stopped");
     options.resume = 1;
     return options;
 }
 
-/* Gives the option another valid value: for a word the last of its choices, or one before. Popular has no checkpoints. */
+/* Gives the option another valid value: for a word the last of its choices, or one before. Popular, which has no
+ * checkpoints, is passed over. */
 static void change(const struct inmo_setting *setting, struct inmo_train_options *options, char *word)
 {
     char *field = (char *)options + setting->offset;
@@ -241,7 +244,7 @@ static void change(const struct inmo_setting *setting, struct inmo_train_options
 static void test_other_options(void **state)
 {
     struct inmo_dataset *data = small_data();
-    struct inmo_train_options options = leave_checkpoint(data, "inmo-lightgcn");
+    struct inmo_train_options options = leave_checkpoint(data, "inmo-lightgcn", "bpr");
     struct bytes before = read_bytes("checkpoint"), after;
     size_t count;
     const struct inmo_setting *settings = inmo_train_settings(&count);
@@ -254,7 +257,7 @@ static void test_other_options(void **state)
         if (inmo_train_setting_may_differ(settings + n, &options))
             continue;
         change(settings + n, &other, word);
-        must_fail(inmo_train(data, &other, NULL, &model, NULL, &error), INMO_FORMAT, "other data or with other options");
+        must_fail(inmo_train(data, &other, NULL, &model, NULL, &error), INMO_FORMAT, "with other options");
         assert_null(model);
     }
     after = read_bytes("checkpoint"); /* refused, not overwritten */
@@ -265,23 +268,34 @@ static void test_other_options(void **state)
     inmo_dataset_free(data);
 }
 
+/* One item of one user differs, in the training part or in the validation part. */
 static void test_other_data(void **state)
 {
-    struct inmo_dataset *data = small_data(), *other = grouped_dataset(48, 80, 10, "60/20/20");
-    struct inmo_train_options options = leave_checkpoint(data, "mf");
-    struct inmo_error error = {0};
-    struct inmo_model *model = NULL;
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = leave_checkpoint(data, "mf", "bpr");
     (void)state;
-    must_fail(inmo_train(other, &options, NULL, &model, NULL, &error), INMO_FORMAT, "other data");
-    assert_null(model);
-    inmo_dataset_free(other);
+    for (int validation = 0; validation < 2; validation++) {
+        struct inmo_error error = {0};
+        struct inmo_dataset other = *data;
+        struct inmo_csr *part = validation ? &other.valid : &other.train;
+        size_t count = (size_t)inmo_csr_count(part);
+        int32_t *column = malloc(count * sizeof *column);
+        struct inmo_model *model = NULL;
+        assert_non_null(column);
+        memcpy(column, part->column, count * sizeof *column);
+        part->column = column;
+        column[count - 1] += column[count - 1] + 1 < part->columns ? 1 : -1;
+        must_fail(inmo_train(&other, &options, NULL, &model, NULL, &error), INMO_FORMAT, "other data");
+        assert_null(model);
+        free(column);
+    }
     inmo_dataset_free(data);
 }
 
 static void test_damaged(void **state)
 {
     struct inmo_dataset *data = small_data();
-    struct inmo_train_options options = leave_checkpoint(data, "mf");
+    struct inmo_train_options options = leave_checkpoint(data, "mf", "bpr");
     struct inmo_error error = {0};
     struct inmo_model *model = NULL;
     struct bytes bytes = read_bytes("checkpoint");
@@ -313,10 +327,11 @@ static void test_not_finite(void **state)
 {
     static const char *const keys[] = {"fingerprint", "epoch", "step", "loss_sum", "final_loss",
                                        "best_epoch", "best_score", "record"};
+    static const char *const losses[] = {"bpr", "softmax", "listwise"};
     struct inmo_dataset *data = small_data();
     (void)state;
-    for (int m = 0; m < TRAINED; m++) {
-        struct inmo_train_options options = leave_checkpoint(data, all_models[m]);
+    for (int m = 0; m < 3 * TRAINED; m++) {
+        struct inmo_train_options options = leave_checkpoint(data, all_models[m % TRAINED], losses[m / TRAINED]);
         struct inmo_error error = {0};
         struct inmo_tensorfile *file = NULL;
         struct inmo_metadata metadata[COUNT(keys)];

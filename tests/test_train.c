@@ -1,6 +1,6 @@
-/* test_train.c - training as a whole, on a data set of four groups of taste: every model learns, the same bytes come out
- * again at any number of threads, the best epoch is kept, options out of bounds are named, and no allocation that fails
- * does harm. Interruption and checkpoints: test_resume.c; the step itself: test_gradient.c. */
+/* test_train.c - training as a whole, on a data set of four groups of taste: every model learns, the same bytes come
+ * out again at any number of threads, the best epoch is kept, options out of bounds are named, and no allocation that
+ * fails does harm. Interruption and checkpoints: test_resume.c; the step itself: test_gradient.c. */
 #include "support.h"
 
 #include "train/settings.h"

@@ -14,9 +14,11 @@ static void list_is(const struct inmo_view *view, const struct inmo_query *query
     inmo_list_free(list);
 }
 
-static const char *const goldens[] = {"inmo-mf-d5",   "inmo-mf-half-d5",   "inmo-lightgcn-d5",  "inmo-lightgcn-half-d5",
-                                      "inmo-mf-d32",  "inmo-mf-half-d32",  "inmo-lightgcn-d32", "inmo-lightgcn-half-d32",
-                                      "lightgcn-d32", "lightgcn-d5",       "mf-d5",             "mf-d32"};
+static const char *const goldens[] = {
+    "inmo-mf-d5",   "inmo-mf-half-d5",  "inmo-lightgcn-d5",  "inmo-lightgcn-half-d5",
+    "inmo-mf-d32",  "inmo-mf-half-d32", "inmo-lightgcn-d32", "inmo-lightgcn-half-d32",
+    "lightgcn-d32", "lightgcn-d5",      "mf-d5",             "mf-d32",
+};
 enum { INDUCTIVE = 8 }; /* so many of them come first */
 
 static double golden_number(const json_t *list, size_t n)
@@ -259,8 +261,8 @@ static void test_filters(void **state)
     close_world(&world);
 }
 
-/* Nothing of the history can be used: the list is by popularity, equal ones by number, and says so. Degrees: i0 2, i1 2,
- * i2 5, i3 1, i4 2, i5 0, i6 1, i7 2, i8 1. */
+/* Nothing of the history can be used: the list is by popularity, equal ones by number, and says so.
+ * Degrees: i0 2, i1 2, i2 5, i3 1, i4 2, i5 0, i6 1, i7 2, i8 1. */
 static void test_fallback(void **state)
 {
     static const char *const unknown[] = {"nowhere", "i9"}, *const no_template[] = {"i3", "i9"};

@@ -354,13 +354,15 @@ static double NAMED(exponentials)(int32_t count, float factor, float shift, floa
 
 static float NAMED(largest)(int32_t count, const float *x)
 {
-    float most[16], result = -INFINITY;
+    typedef int32_t i16 __attribute__((vector_size(64)));
+    v16 most = (v16){0} - INFINITY;
+    float result = -INFINITY;
     int32_t n = 0;
-    for (int j = 0; j < 16; j++)
-        most[j] = -INFINITY;
-    for (; n + 16 <= count; n += 16)
-        for (int j = 0; j < 16; j++)
-            most[j] = x[n + j] > most[j] ? x[n + j] : most[j];
+    for (; n + 16 <= count; n += 16) {
+        v16 here = load(x + n);
+        i16 larger = here > most;
+        most = (v16)(((i16)here & larger) | ((i16)most & ~larger));
+    }
     for (; n < count; n++)
         result = x[n] > result ? x[n] : result;
     for (int j = 0; j < 16; j++)
