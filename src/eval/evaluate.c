@@ -87,7 +87,7 @@ static enum inmo_status parse_ks(const char *text, struct evaluation *run, struc
     while (*at) {
         char *end = NULL;
         long k = strtol(at, &end, 10);
-        if (end == at || (*end && *end != ',') || k < 1 || k > MOST_K || run->ks == MOST_KS)
+        if (end == at || (*end && (*end != ',' || !end[1])) || k < 1 || k > MOST_K || run->ks == MOST_KS)
             return inmo_fail(error, INMO_USAGE, "--k: found '%s', expected up to %d numbers from 1 to %d, like 5,10,20",
                              text, MOST_KS, MOST_K);
         run->k[run->ks++] = (int)k;

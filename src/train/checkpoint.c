@@ -22,7 +22,8 @@ static uint64_t hash_csr(uint64_t seed, const struct inmo_csr *csr)
     return XXH3_64bits_withSeed(csr->column, (size_t)inmo_csr_count(csr) * sizeof *csr->column, seed);
 }
 
-uint64_t inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options)
+enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options,
+                                          uint64_t *fingerprint, struct inmo_error *error)
 {
     size_t count;
     const struct inmo_setting *settings = inmo_train_settings(&count);
@@ -30,11 +31,13 @@ uint64_t inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct 
     for (size_t n = 0; n < inmo_train_settings_of_model(); n++)
         if (!inmo_train_setting_may_differ(settings + n, options)) {
             char *value = inmo_settings_json(settings + n, 1, options);
-            if (value)
-                hash = XXH3_64bits_withSeed(value, strlen(value), hash);
+            if (!value)
+                return inmo_fail_memory(error, "the checkpoint");
+            hash = XXH3_64bits_withSeed(value, strlen(value), hash);
             inmo_free(value);
         }
-    return hash;
+    *fingerprint = hash;
+    return INMO_OK;
 }
 
 enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error)

@@ -189,7 +189,9 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     if (status)
         return status;
     trainer->steps_per_epoch = inmo_stepper_steps_per_epoch(trainer->stepper);
-    trainer->fingerprint = inmo_trainer_fingerprint(data, options);
+    status = inmo_trainer_fingerprint(data, options, &trainer->fingerprint, error);
+    if (status)
+        return status;
     trainer->record = inmo_copy_string("");
     trainer->record_capacity = 1;
     if (!trainer->record)

@@ -26,7 +26,8 @@ struct inmo_trainer {
 /* Appends an epoch to the record. score NaN: not validated. */
 enum inmo_status inmo_trainer_note_epoch(struct inmo_trainer *trainer, double loss, double score,
                                          struct inmo_error *error);
-uint64_t inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options);
+enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options,
+                                          uint64_t *fingerprint, struct inmo_error *error);
 
 /* Written aside and renamed. Resuming from what save wrote goes on to the same bytes as if never interrupted. */
 enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error);

@@ -63,6 +63,13 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
         status = inmo_fail_memory(error, "the explanation");
         goto done;
     }
+    if (inmo_person_falls_back(view, &person)) { /* as in recommend: the list is by popularity, and so is the reason */
+        explanation->score = (double)inmo_graph_degree(view->graph, view->graph->users + wanted);
+        explanation->part[explanation->count++] = (struct inmo_entry){"(popularity)", explanation->score};
+        *out = explanation;
+        explanation = NULL;
+        goto done;
+    }
     target = inmo_view_item_row(view, wanted);
     explanation->score = kernels->dot(view->dim, person.r, target);
     memset(term, 0, size);

@@ -120,7 +120,7 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
     }
     list->unknown_items = person.unknown;
     list->coverage = person.count + person.unknown > 0 ? (double)person.usable / (person.count + person.unknown) : 0;
-    list->fallback = person.user < 0 && person.usable == 0 && view->model->kind->provider != NULL;
+    list->fallback = inmo_person_falls_back(view, &person);
     close_items(view, query, &person, closed, &list->unknown_items);
     if (list->fallback)
         for (int32_t i = 0; i < items; i++)

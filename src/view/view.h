@@ -35,6 +35,11 @@ struct inmo_person {
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
                                   struct inmo_person *person, struct inmo_error *error);
 void inmo_person_free(struct inmo_person *person);
+/* Whether nothing of an unseen person's history can be used, so that the list is by popularity. */
+static inline int inmo_person_falls_back(const struct inmo_view *view, const struct inmo_person *person)
+{
+    return person->user < 0 && person->usable == 0 && view->model->kind->provider != NULL;
+}
 
 /* What the history's item contributes to the person's representation: adds factor times it to out (docs/math.md,
  * "Somebody unseen"). templates and count describe the whole history. */
