@@ -3,8 +3,9 @@
 
     /usr/bin/python3 bench/compare_step.py DATA build/bench_step [ARGUMENT...] [--rounds 5] [--threads 2]
 
-DATA is a prepared directory. Each round measures, for each model, PyTorch's step in this process (torch_step.py, its
-gradients checked against autograd first) and then runs
+DATA is a prepared directory. Each round measures, for each model, PyTorch's step in this process, three times: as it is
+usually written, with torch.sparse products in COO and in CSR layout and autograd (torch_autograd.py), and by hand with
+embedding_bag (torch_step.py, its gradients checked against autograd first). Then it runs
 
     build/bench_step [ARGUMENT...] DATA MODEL STEPS THREADS
 
@@ -21,8 +22,11 @@ import sys
 
 import torch
 
+import torch_autograd
 import torch_data
 import torch_step
+
+SIDES = ("COO, autograd", "CSR, autograd", "embedding_bag, by hand")
 
 
 def run_program(command, data, model, steps, threads):
@@ -57,17 +61,19 @@ def main():
         print(f"compare_step: warning: the load is {load:.1f}; both sides wait for other work on this machine, and "
               "the times are not worth keeping", file=sys.stderr)
     graph = torch_data.load(args.data)
-    models = {name: torch_step.make(name, graph, args.threads) for name in torch_step.MODELS}
-    found = {name: {"torch_ms": [], "inmo_ms": [], "ratio": []} for name in models}
+    by_hand = {name: torch_step.make(name, graph, args.threads) for name in torch_step.MODELS}
+    written = {(name, layout): torch_autograd.Autograd(graph, layout, name.startswith("inmo"))
+               for name in by_hand for layout in ("coo", "csr")}
+    found = {name: {"inmo_ms": [], **{side: [] for side in SIDES}} for name in by_hand}
     for number in range(args.rounds):
-        for name, model in models.items():
-            times, _ = torch_step.measure(model, args.steps)
-            ours = run_program(args.command, args.data, name, args.steps, args.threads)
+        for name, model in by_hand.items():
             row = found[name]
-            row["torch_ms"].append(statistics.median(times))
-            row["inmo_ms"].append(ours)
-            row["ratio"].append(row["torch_ms"][-1] / ours)
-            print(f"round {number + 1}: {name}: PyTorch {row['torch_ms'][-1]:.1f} ms, inmo {ours:.1f} ms",
+            slow = max(3, args.steps // 5)
+            row[SIDES[0]].append(statistics.median(torch_autograd.measure(written[name, "coo"], slow)))
+            row[SIDES[1]].append(statistics.median(torch_autograd.measure(written[name, "csr"], slow)))
+            row[SIDES[2]].append(statistics.median(torch_step.measure(model, args.steps)[0]))
+            row["inmo_ms"].append(run_program(args.command, args.data, name, args.steps, args.threads))
+            print(f"round {number + 1}: {name}: " + ", ".join(f"{key} {values[-1]:.1f}" for key, values in row.items()),
                   file=sys.stderr)
     if args.json:
         print(json.dumps({"users": graph["users"], "items": graph["items"], "interactions": graph["edges"],
@@ -75,9 +81,11 @@ def main():
         return
     print(f"{graph['users']} users, {graph['items']} items, {graph['edges']} interactions, batch 2048, d 64, K 3, "
           f"{args.threads} threads, PyTorch {torch.__version__}, {args.rounds} rounds: median (least .. most)")
-    print(f"{'model':16s} {'PyTorch ms/step':24s} {'inmo ms/step':24s} PyTorch / inmo")
     for name, row in found.items():
-        print(f"{name:16s} {spread(row['torch_ms'], 1):24s} {spread(row['inmo_ms'], 1):24s} {spread(row['ratio'], 2)}")
+        print(f"{name:16s} inmo {spread(row['inmo_ms'], 1)} ms a step")
+        for side in SIDES:
+            ratio = [a / b for a, b in zip(row[side], row["inmo_ms"])]
+            print(f"    PyTorch {side:24s} {spread(row[side], 1):28s} ms, {spread(ratio, 2)} times inmo")
 
 
 if __name__ == "__main__":

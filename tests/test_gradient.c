@@ -277,6 +277,43 @@ static void test_dropout_share(void **state)
     assert_true(fabs((double)both / all - 0.49) < 0.005);
 }
 
+/* Half precision storage: the same gradient to the precision of bfloat16, and not the same bytes. */
+static void test_half_storage(void **state)
+{
+    static const char *const wide[] = {"lightgcn-d32", "inmo-lightgcn-d32"};
+    (void)state;
+    for (size_t n = 0; n < sizeof wide / sizeof *wide; n++) {
+        struct golden golden;
+        struct inmo_gradient gradient;
+        struct inmo_stepper *half = NULL;
+        struct inmo_train_options options;
+        float *whole, *rough, largest = 0;
+        double worst = 0;
+        size_t size;
+        open_golden(wide[n], "bpr", &golden);
+        options = golden.options;
+        options.storage = "half";
+        assert_int_equal(inmo_stepper_new(golden.stepper->kind, &options, golden.graph, &golden.train, &half, NULL), INMO_OK);
+        size = (size_t)half->parameter_rows * (size_t)options.dim;
+        whole = inmo_alloc(size, sizeof *whole);
+        rough = inmo_alloc(size, sizeof *rough);
+        inmo_stepper_gradient(golden.stepper, 0, 0.5, &gradient);
+        whole_gradient(golden.stepper, gradient, whole);
+        inmo_stepper_gradient(half, 0, 0.5, &gradient);
+        whole_gradient(half, gradient, rough);
+        for (size_t p = 0; p < size; p++) {
+            worst = fmax(worst, fabs((double)whole[p] - rough[p]));
+            largest = fmaxf(largest, fabsf(whole[p]));
+        }
+        assert_true(worst > 0);
+        assert_true(worst < 0.01 * largest);
+        inmo_free(rough);
+        inmo_free(whole);
+        inmo_stepper_free(half);
+        close_golden(&golden);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_finite_differences_bpr),
         cmocka_unit_test(test_finite_differences_softmax),
         cmocka_unit_test(test_finite_differences_listwise),
+        cmocka_unit_test(test_half_storage),
         cmocka_unit_test(test_random_numbers),
         cmocka_unit_test(test_dropout_share),
     };

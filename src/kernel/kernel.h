@@ -34,15 +34,25 @@ static inline int inmo_drop_keeps(uint32_t key, uint32_t threshold, uint32_t use
     return inmo_fmix32(user * (uint32_t)INMO_HASH_USER + item * (uint32_t)INMO_HASH_ITEM + key) >= threshold;
 }
 
+/* Half precision: bfloat16, the upper half of a float, rounded to nearest even. 32 numbers lie in 16 words, number j in
+ * the lower half of word j and number j + 16 in the upper, so that a shift and a mask unpack a whole vector. */
+enum { INMO_HALF_BLOCK = 32 };
+static inline int inmo_half_fits(int dim)
+{
+    return dim % INMO_HALF_BLOCK == 0;
+}
+
 /* Sparse times dense: for each node v asked for
  *
- *     out[v] = scale[v] * ( extra(v) + Σ_{w in neighbours of v, not dropped} weight[w] * x[row(w)] )
+ *     out[v] = scale[v] * ( extra(v) + Σ_{w in neighbours of v, not dropped} weight[w] * x[row(w)] ) + plus(v)
  *
- * where row(w) = w, or position[w], and a neighbour whose position is negative is passed over. */
+ * where row(w) = w, or position[w], and a neighbour whose position is negative is passed over. Sums are in float
+ * whatever x and out are stored in. */
 struct inmo_gather {
     const struct inmo_graph *graph;
     int dim;
-    const float *x;              // (rows, dim)
+    const float *x;              // (rows, dim), or
+    const uint32_t *half;        // (rows, dim / 2) the same in half precision
     const int32_t *position;     // (nodes) or NULL
     const float *weight;         // (nodes) or NULL for 1
     const float *scale;          // (nodes) or NULL for 1
@@ -51,7 +61,10 @@ struct inmo_gather {
     struct inmo_drop drop;
     const int32_t *node;         // (node_count) nodes asked for; NULL: all, in order
     int32_t node_count;
-    float *out;                  // (node_count or nodes, dim), row n for node[n]
+    const float *plus;           // (.., dim) plus(v) is row plus_position[v], nothing where negative; NULL: none
+    const int32_t *plus_position;// (nodes)
+    float *out;                  // (node_count or nodes, dim), row n for node[n]; or
+    uint32_t *half_out;          // (.., dim / 2)
 };
 
 /* An Adam step's numbers, the same for all parameters. */
@@ -71,6 +84,9 @@ struct inmo_kernels {
     void (*dot_rows)(int64_t count, int dim, const float *query, const float *rows, float *score);
     /* out += factor * x */
     void (*add_scaled)(int dim, float factor, const float *x, float *out);
+    /* out = factor * x in half precision, and back: out += x; dim is a multiple of 32 */
+    void (*to_half)(int dim, float factor, const float *x, uint32_t *out);
+    void (*add_half)(int dim, const uint32_t *x, float *out);
     /* x[n] = e^(factor x[n] - shift), to 2 units in the last place of float; returns the sum. */
     double (*exponentials)(int32_t count, float factor, float shift, float *x);
     /* The largest of count numbers, -inf for none. */

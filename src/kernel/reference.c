@@ -2,6 +2,7 @@
 #include "kernel/kernel.h"
 
 #include <math.h>
+#include <string.h>
 
 static int term_kept(const struct inmo_gather *job, int32_t v, int32_t w)
 {
@@ -11,6 +12,25 @@ static int term_kept(const struct inmo_gather *job, int32_t v, int32_t w)
                                w < 0 ? UINT32_MAX : (uint32_t)(w - users));
     return inmo_drop_keeps(job->drop.key_item_rows, job->drop.threshold, w < 0 ? UINT32_MAX : (uint32_t)w,
                            (uint32_t)(v - users));
+}
+
+/* Number j of a row in half precision. */
+static double half_number(const uint32_t *row, int j)
+{
+    int within = j % INMO_HALF_BLOCK;
+    uint32_t word = row[(j - within) / 2 + within % 16], bits = within < 16 ? word << 16 : word & 0xffff0000u;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void put_half(uint32_t *row, int j, float value)
+{
+    int within = j % INMO_HALF_BLOCK;
+    uint32_t bits, *word = row + (j - within) / 2 + within % 16;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    *word = within < 16 ? (*word & 0xffff0000u) | bits : (*word & 0xffff) | bits << 16;
 }
 
 void inmo_gather_reference(const struct inmo_gather *job)
@@ -25,9 +45,17 @@ void inmo_gather_reference(const struct inmo_gather *job)
             for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
                 int32_t w = graph->neighbour[e], row = job->position ? job->position[w] : w;
                 if (row >= 0 && term_kept(job, v, w))
-                    sum += (job->weight ? (double)job->weight[w] : 1) * job->x[(int64_t)row * job->dim + j];
+                    sum += (job->weight ? (double)job->weight[w] : 1) *
+                           (job->half ? half_number(job->half + (int64_t)row * job->dim / 2, j)
+                                      : (double)job->x[(int64_t)row * job->dim + j]);
             }
-            job->out[(int64_t)n * job->dim + j] = (float)(sum * (job->scale ? (double)job->scale[v] : 1));
+            sum *= job->scale ? (double)job->scale[v] : 1;
+            if (job->plus && job->plus_position[v] >= 0)
+                sum += job->plus[(int64_t)job->plus_position[v] * job->dim + j];
+            if (job->half_out)
+                put_half(job->half_out + (int64_t)n * job->dim / 2, j, (float)sum);
+            else
+                job->out[(int64_t)n * job->dim + j] = (float)sum;
         }
     }
 }

@@ -22,11 +22,17 @@
 struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers, buffers;
-    float **z;           // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward
+    float **z;           // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de
+    uint32_t **half;     // NULL, or (layers or 2) each (nodes, dim / 2): z^0 .. z^{K-1} forward, w backward
     float *r;            // (most_rows, dim)
     float *scaled;       // (most_rows, dim) D^-1/2 g
     float *final_scale;  // (nodes) 1 / (sqrt(degree) (K + 1))
 };
+
+static int half_buffers(const struct inmo_backbone_state *state)
+{
+    return state->layers < 2 ? 2 : state->layers;
+}
 
 static void lightgcn_destroy(struct inmo_backbone_state *state)
 {
@@ -35,6 +41,9 @@ static void lightgcn_destroy(struct inmo_backbone_state *state)
     inmo_free(state->final_scale);
     inmo_free(state->scaled);
     inmo_free(state->r);
+    for (int b = 0; state->half && b < half_buffers(state); b++)
+        inmo_free(state->half[b]);
+    inmo_free(state->half);
     for (int b = 0; state->z && b < state->buffers; b++)
         inmo_free(state->z[b]);
     inmo_free(state->z);
@@ -42,7 +51,7 @@ static void lightgcn_destroy(struct inmo_backbone_state *state)
 }
 
 static struct inmo_backbone_state *lightgcn_create(const struct inmo_graph *graph, int dim, int layers,
-                                                   int32_t most_rows)
+                                                   int32_t most_rows, int half)
 {
     struct inmo_backbone_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)graph->nodes, width = (size_t)dim;
@@ -52,7 +61,8 @@ static struct inmo_backbone_state *lightgcn_create(const struct inmo_graph *grap
     state->graph = graph;
     state->dim = dim;
     state->layers = layers;
-    state->buffers = layers - 1 < 2 ? 2 : layers - 1;
+    half = half && layers > 0 && inmo_half_fits(dim);
+    state->buffers = half ? 1 : layers - 1 < 2 ? 2 : layers - 1;
     state->z = inmo_alloc_zero((size_t)state->buffers, sizeof *state->z);
     if (!state->z)
         goto done;
@@ -60,6 +70,16 @@ static struct inmo_backbone_state *lightgcn_create(const struct inmo_graph *grap
         state->z[b] = inmo_alloc(nodes * width, sizeof(float));
         if (!state->z[b])
             goto done;
+    }
+    if (half) {
+        state->half = inmo_alloc_zero((size_t)half_buffers(state), sizeof *state->half);
+        if (!state->half)
+            goto done;
+        for (int b = 0; b < half_buffers(state); b++) {
+            state->half[b] = inmo_alloc(nodes * width / 2, sizeof(uint32_t));
+            if (!state->half[b])
+                goto done;
+        }
     }
     state->r = inmo_alloc((size_t)most_rows * width, sizeof(float));
     state->scaled = inmo_alloc((size_t)most_rows * width, sizeof(float));
@@ -94,11 +114,51 @@ static void propagate(const struct inmo_graph *graph, int dim, const float *x, i
     inmo_gather(&job);
 }
 
+/* Forward in half precision: z^0 .. z^{K-1} are rounded, sums and the result are not. */
+static void forward_half(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
+{
+    const struct inmo_graph *graph = state->graph;
+    const struct inmo_kernels *kernels = inmo_kernels();
+    size_t dim = (size_t)state->dim;
+    float mean = 1 / (float)(state->layers + 1);
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t v = 0; v < graph->nodes; v++)
+        kernels->to_half(state->dim, graph->inverse_root_degree[v], e + (size_t)v * dim,
+                         state->half[0] + (size_t)v * dim / 2);
+    for (int l = 1; l <= state->layers; l++) {
+        int last = l == state->layers, all = rows->count == graph->nodes;
+        struct inmo_gather job = {
+            .graph = graph,
+            .dim = state->dim,
+            .half = state->half[l - 1],
+            .scale = graph->inverse_degree,
+            .node = last && !all ? rows->node : NULL,
+            .node_count = rows->count,
+            .out = last ? state->r : NULL,
+            .half_out = last ? NULL : state->half[l],
+        };
+        inmo_gather(&job);
+    }
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t n = 0; n < rows->count; n++) {
+        size_t at = (size_t)rows->node[n] * dim;
+        float *r = state->r + (size_t)n * dim, root = graph->root_degree[rows->node[n]];
+        for (int l = 1; l < state->layers; l++)
+            kernels->add_half(state->dim, state->half[l] + at / 2, r);
+        for (size_t j = 0; j < dim; j++)
+            r[j] = mean * (e[at + j] + root * r[j]);
+    }
+}
+
 static const float *lightgcn_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
     const struct inmo_graph *graph = state->graph;
     int dim = state->dim, layers = state->layers;
     float mean = 1 / (float)(layers + 1);
+    if (state->half) {
+        forward_half(state, e, rows);
+        return state->r;
+    }
     for (int l = 1; l < layers; l++)
         propagate(graph, dim, l == 1 ? e : state->z[l - 2], l == 1, NULL, state->z[l - 1]);
     if (layers > 0)
@@ -132,7 +192,8 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     const struct inmo_graph *graph = state->graph;
     int dim = state->dim, layers = state->layers;
     float mean = 1 / (float)(layers + 1);
-    float *w = state->z[0], *next = state->z[1];
+    float *w = state->z[0], *next = state->half ? NULL : state->z[1];
+    uint32_t *half = state->half ? state->half[0] : NULL, *next_half = state->half ? state->half[1] : NULL;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++) {
         float factor = graph->inverse_root_degree[rows->node[n]];
@@ -142,24 +203,30 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     if (layers == 0)
         memset(w, 0, (size_t)graph->nodes * (size_t)dim * sizeof *w);
     for (int l = layers - 1; l >= 0; l--) {
-        int first = l == layers - 1;
+        int first = l == layers - 1, to_half = state->half && l > 0;
         struct inmo_gather job = {
             .graph = graph,
             .dim = dim,
             .x = first ? state->scaled : w,
+            .half = first ? NULL : half,
             /* when the batch is everything, nothing is passed over */
             .position = first && rows->count < graph->nodes ? rows->position : NULL,
             .scale = l == 0 ? state->final_scale : graph->inverse_degree,
-            .out = first ? w : next,
+            .plus = l > 0 ? state->scaled : NULL,
+            .plus_position = rows->position,
+            .out = to_half ? NULL : first || state->half ? w : next,
+            .half_out = !to_half ? NULL : first ? half : next_half,
         };
         inmo_gather(&job);
-        if (!first) {
+        if (!first && to_half) {
+            uint32_t *swap = half;
+            half = next_half;
+            next_half = swap;
+        } else if (!first && !state->half) {
             float *swap = w;
             w = next;
             next = swap;
         }
-        if (l > 0)
-            add_rows(rows, dim, 1, state->scaled, w);
     }
     add_rows(rows, dim, mean, dr, w);
     return w;

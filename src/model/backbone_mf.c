@@ -8,8 +8,10 @@ struct inmo_backbone_state {
     int unused;
 };
 
-static struct inmo_backbone_state *mf_create(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows)
+static struct inmo_backbone_state *mf_create(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows,
+                                             int half)
 {
+    (void)half;
     (void)graph;
     (void)dim;
     (void)layers;

@@ -62,7 +62,9 @@ struct inmo_backbone_state;
 struct inmo_backbone {
     const char *name;
     int needs_all;
-    struct inmo_backbone_state *(*create)(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows);
+    /* half: what lies between input and output may be stored in half precision. */
+    struct inmo_backbone_state *(*create)(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows,
+                                          int half);
     void (*destroy)(struct inmo_backbone_state *state);
     /* r by rows, from e of all nodes or by rows. */
     const float *(*forward)(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows);

@@ -44,6 +44,9 @@ static const struct inmo_setting table[] = {
      "Scores are divided by this in the softmax loss."},
     {"schedule", 's', AT(schedule), 0, 0, "constant|cosine", "Training", "HOW",
      "Learning rate over the epochs: constant, or falling to 0 as a cosine."},
+    {"storage", 's', AT(storage), 0, 0, "float|half", "Training", "HOW",
+     "How graph layers are stored during training: float, or half precision (bfloat16, sums still in float; --dim a "
+     "multiple of 32)."},
     {"seed", 'u', AT(seed), 0, 9007199254740991.0, NULL, "Training", "N",
      "Seed of everything random; the same seed gives the same file."},
     {"eval-every", 'i', AT(eval_every), 1, 1000000, NULL, "Training", "N", "Epochs between validations."},
@@ -112,6 +115,7 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
         .negatives = 1024,
         .temperature = 1,
         .schedule = "constant",
+        .storage = "float",
         .epochs = 1000,
         .patience = 50,
         .eval_every = 1,

@@ -229,7 +229,8 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     }
     if (!status) {
         stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
-        stepper->backbone = kind->backbone->create(graph, options->dim, options->layers, stepper->places);
+        stepper->backbone = kind->backbone->create(graph, options->dim, options->layers, stepper->places,
+                                                    strcmp(options->storage, "half") == 0);
         if (!stepper->provider || !stepper->backbone)
             status = inmo_fail_memory(error, "training");
     }
