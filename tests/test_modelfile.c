@@ -336,17 +336,17 @@ static void test_wrong_inside(void **state)
     metadata_refused("layers", "99", "out of bounds");
     metadata_refused("alpha_reached", "nan", "out of bounds");
     metadata_refused("configuration", NULL, "incomplete");
-    number_refused("users.offset", 0, 1, "ids");
-    number_refused("users.offset", 1, 1000000, "ids");
-    number_refused("users.offset", 1, 0, "ids");
-    number_refused("items.offset", -1, INT64_MAX, "ids");
-    number_refused("users.text", -1, 'x', "ids"); /* the last id does not end */
-    number_refused("train.offset", 1, INT64_MAX, "interactions");
-    number_refused("train.offset", 2, -1, "interactions");
-    number_refused("train.item", 0, 1000, "interactions");
-    number_refused("train.item", 0, -1, "interactions");
-    number_refused("train.item", -1, 1000, "interactions"); /* ascending, and yet not there */
-    number_refused("valid.offset", -1, 1000, "interactions");
+    number_refused("users.offset", 0, 1, "does not fit");
+    number_refused("users.offset", 1, 1000000, "does not fit");
+    number_refused("users.offset", 1, 0, "is not a string");
+    number_refused("items.offset", -1, INT64_MAX, "does not fit");
+    number_refused("users.text", -1, 'x', "is not a string"); /* the last id does not end */
+    number_refused("train.offset", 1, INT64_MAX, "does not fit");
+    number_refused("train.offset", 2, -1, "does not fit");
+    number_refused("train.item", 0, 1000, "is not ascending");
+    number_refused("train.item", 0, -1, "is not ascending");
+    number_refused("train.item", -1, 1000, "is not ascending"); /* ascending, and yet not there */
+    number_refused("valid.offset", -1, 1000, "does not fit");
     number_refused("template.users", 0, -1, "templates");
     number_refused("template.items", -1, 12, "templates");
     number_refused("template.items", 1, 0, "templates"); /* twice the same */

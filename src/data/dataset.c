@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/tensorfile.h"
 #include "base/text.h"
+#include "data/stored.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -244,84 +245,21 @@ done:
 
 /* ---- Opening ---- */
 
-/* offset: 0 first, never falling, last the number of what it points into. */
-static int offsets_are_sound(const int64_t *offset, int64_t rows, int64_t last)
+static enum inmo_status open_side(const struct inmo_tensorfile *file, const char *side, const char *path,
+                                  struct inmo_idmap *ids, const uint8_t **is_new, struct inmo_error *error)
 {
-    int sound = offset[0] == 0 && offset[rows] == last;
-    for (int64_t r = 0; r < rows; r++)
-        sound &= offset[r] <= offset[r + 1];
-    return sound;
-}
-
-static enum inmo_status open_ids(const struct inmo_tensorfile *file, const char *side, const char *path,
-                                 struct inmo_idmap *ids, const uint8_t **is_new, struct inmo_error *error)
-{
-    char name[3][32];
-    struct inmo_tensor offset, text, flags;
-    enum inmo_status status;
-    const int64_t *at;
-    snprintf(name[0], sizeof name[0], "%s.offset", side);
-    snprintf(name[1], sizeof name[1], "%s.text", side);
-    snprintf(name[2], sizeof name[2], "%s.new", side);
-    status = inmo_tensorfile_get(file, name[0], INMO_I64, -1, 0, &offset, error);
-    if (status == INMO_OK && (offset.rows < 1 || offset.rows > INT32_MAX))
-        status = inmo_fail(error, INMO_FORMAT, "%s: %s has %" PRId64 " entries, which no data set has", path,
-                           name[0], offset.rows);
+    char name[32];
+    struct inmo_tensor flags;
+    enum inmo_status status = inmo_stored_ids(file, side, path, ids, error);
+    snprintf(name, sizeof name, "%s.new", side);
     if (status == INMO_OK)
-        status = inmo_tensorfile_get(file, name[1], INMO_U8, -1, 0, &text, error);
-    if (status == INMO_OK)
-        status = inmo_tensorfile_get(file, name[2], INMO_U8, offset.rows - 1, 0, &flags, error);
+        status = inmo_tensorfile_get(file, name, INMO_U8, ids->count, 0, &flags, error);
     if (status != INMO_OK)
         return status;
-    at = offset.data;
-    if (!offsets_are_sound(at, offset.rows - 1, text.rows))
-        return inmo_fail(error, INMO_FORMAT, "%s: %s does not fit %s", path, name[0], name[1]);
-    for (int64_t n = 0; n < offset.rows - 1; n++) {
-        const char *id = (const char *)text.data + at[n];
-        /* The one NUL of an id is its last byte. */
-        if (at[n] == at[n + 1] || memchr(id, 0, (size_t)(at[n + 1] - at[n])) != id + (at[n + 1] - at[n] - 1))
-            return inmo_fail(error, INMO_FORMAT, "%s: id %" PRId64 " of %s is not a string", path, n, name[1]);
+    for (int32_t n = 0; n < ids->count; n++)
         if (((const uint8_t *)flags.data)[n] > 1)
-            return inmo_fail(error, INMO_FORMAT, "%s: entry %" PRId64 " of %s is neither 0 nor 1", path, n,
-                             name[2]);
-    }
-    *ids = (struct inmo_idmap){.count = (int32_t)(offset.rows - 1), .offset = at, .text = text.data};
+            return inmo_fail(error, INMO_FORMAT, "%s: entry %" PRId32 " of %s is neither 0 nor 1", path, n, name);
     *is_new = flags.data;
-    return INMO_OK;
-}
-
-static enum inmo_status open_part(const struct inmo_tensorfile *file, const char *part, const char *path,
-                                  int32_t users, int32_t items, struct inmo_csr *csr, struct inmo_error *error)
-{
-    char name[2][32];
-    struct inmo_tensor offset, item;
-    enum inmo_status status;
-    const int64_t *at;
-    const int32_t *column;
-    snprintf(name[0], sizeof name[0], "%s.offset", part);
-    snprintf(name[1], sizeof name[1], "%s.item", part);
-    status = inmo_tensorfile_get(file, name[0], INMO_I64, (int64_t)users + 1, 0, &offset, error);
-    if (status == INMO_OK)
-        status = inmo_tensorfile_get(file, name[1], INMO_I32, -1, 0, &item, error);
-    if (status != INMO_OK)
-        return status;
-    at = offset.data;
-    column = item.data;
-    if (!offsets_are_sound(at, users, item.rows))
-        return inmo_fail(error, INMO_FORMAT, "%s: %s does not fit %s", path, name[0], name[1]);
-    for (int32_t u = 0; u < users; u++) {
-        int32_t before = -1;
-        int ascending = 1;
-        for (int64_t e = at[u]; e < at[u + 1]; e++) {
-            ascending &= column[e] > before;
-            before = column[e];
-        }
-        if (!ascending || before >= items)
-            return inmo_fail(error, INMO_FORMAT,
-                             "%s: row %" PRId32 " of %s is not ascending or has an item that is not there", path, u,
-                             name[1]);
-    }
-    *csr = (struct inmo_csr){.rows = users, .columns = items, .offset = at, .column = column};
     return INMO_OK;
 }
 
@@ -365,17 +303,17 @@ enum inmo_status inmo_dataset_open(const char *directory, struct inmo_dataset **
     if (status == INMO_OK)
         status = open_metadata(d, path, error);
     if (status == INMO_OK)
-        status = open_ids(d->file, "users", path, &d->users, &d->new_user, error);
+        status = open_side(d->file, "users", path, &d->users, &d->new_user, error);
     if (status == INMO_OK)
-        status = open_ids(d->file, "items", path, &d->items, &d->new_item, error);
+        status = open_side(d->file, "items", path, &d->items, &d->new_item, error);
     if (status == INMO_OK)
-        status = open_part(d->file, "train", path, d->users.count, d->items.count, &d->train, error);
+        status = inmo_stored_list(d->file, "train", path, d->users.count, d->items.count, &d->train, error);
     if (status == INMO_OK)
-        status = open_part(d->file, "valid", path, d->users.count, d->items.count, &d->valid, error);
+        status = inmo_stored_list(d->file, "valid", path, d->users.count, d->items.count, &d->valid, error);
     if (status == INMO_OK)
-        status = open_part(d->file, "test", path, d->users.count, d->items.count, &d->test, error);
+        status = inmo_stored_list(d->file, "test", path, d->users.count, d->items.count, &d->test, error);
     if (status == INMO_OK)
-        status = open_part(d->file, "later", path, d->users.count, d->items.count, &d->later, error);
+        status = inmo_stored_list(d->file, "later", path, d->users.count, d->items.count, &d->later, error);
     if (status != INMO_OK)
         goto done;
     *dataset = d;

@@ -10,6 +10,7 @@
  * something else. */
 #include "base/memory.h"
 #include "base/tensorfile.h"
+#include "data/stored.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -72,63 +73,6 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
 static enum inmo_status bad(const char *path, const char *what, struct inmo_error *error)
 {
     return inmo_fail(error, INMO_FORMAT, "%s is not a model this program can use: %s", path, what);
-}
-
-static enum inmo_status load_ids(const struct inmo_tensorfile *file, const char *path, const char *side,
-                                 struct inmo_idmap *map, struct inmo_error *error)
-{
-    struct inmo_tensor offset, text;
-    const int64_t *start;
-    char name[32];
-    enum inmo_status status;
-    snprintf(name, sizeof name, "%s.offset", side);
-    status = inmo_tensorfile_get(file, name, INMO_I64, -1, 0, &offset, error);
-    if (status)
-        return status;
-    snprintf(name, sizeof name, "%s.text", side);
-    status = inmo_tensorfile_get(file, name, INMO_U8, -1, 0, &text, error);
-    if (status)
-        return status;
-    start = offset.data;
-    if (offset.rows < 1 || offset.rows > INT32_MAX || start[0] != 0 || start[offset.rows - 1] != text.rows)
-        return bad(path, "its ids are inconsistent", error);
-    for (int64_t n = 0; n + 1 < offset.rows; n++)
-        if (start[n + 1] <= start[n] || start[n + 1] > text.rows ||
-            ((const char *)text.data)[start[n + 1] - 1] != '\0')
-            return bad(path, "its ids are inconsistent", error);
-    *map = (struct inmo_idmap){.count = (int32_t)(offset.rows - 1), .offset = start, .text = text.data};
-    return INMO_OK;
-}
-
-static enum inmo_status load_list(const struct inmo_tensorfile *file, const char *path, const char *part, int32_t users,
-                                  int32_t items, struct inmo_csr *list, struct inmo_error *error)
-{
-    struct inmo_tensor offset, item;
-    const int64_t *start;
-    const int32_t *column;
-    char name[32];
-    enum inmo_status status;
-    snprintf(name, sizeof name, "%s.offset", part);
-    status = inmo_tensorfile_get(file, name, INMO_I64, (int64_t)users + 1, 0, &offset, error);
-    if (status)
-        return status;
-    snprintf(name, sizeof name, "%s.item", part);
-    status = inmo_tensorfile_get(file, name, INMO_I32, -1, 0, &item, error);
-    if (status)
-        return status;
-    start = offset.data;
-    column = item.data;
-    if (start[0] != 0 || start[users] != item.rows)
-        return bad(path, "its interactions are inconsistent", error);
-    for (int32_t u = 0; u < users; u++) {
-        if (start[u + 1] < start[u] || start[u + 1] > item.rows)
-            return bad(path, "its interactions are inconsistent", error);
-        for (int64_t e = start[u]; e < start[u + 1]; e++)
-            if (column[e] < 0 || column[e] >= items || (e > start[u] && column[e] <= column[e - 1]))
-                return bad(path, "its interactions are inconsistent", error);
-    }
-    *list = (struct inmo_csr){users, items, start, column};
-    return INMO_OK;
 }
 
 /* Copies the template numbers of one side as nodes; the list must be ascending and in range. */
@@ -222,13 +166,13 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
     if (!status)
         status = load_configuration(path, model, error);
     if (!status)
-        status = load_ids(model->file, path, "users", &model->users, error);
+        status = inmo_stored_ids(model->file, "users", path, &model->users, error);
     if (!status)
-        status = load_ids(model->file, path, "items", &model->items, error);
+        status = inmo_stored_ids(model->file, "items", path, &model->items, error);
     if (!status)
-        status = load_list(model->file, path, "train", model->users.count, model->items.count, &model->train, error);
+        status = inmo_stored_list(model->file, "train", path, model->users.count, model->items.count, &model->train, error);
     if (!status)
-        status = load_list(model->file, path, "valid", model->users.count, model->items.count, &model->valid, error);
+        status = inmo_stored_list(model->file, "valid", path, model->users.count, model->items.count, &model->valid, error);
     if (!status)
         status = load_parameters(path, model, &nodes, error);
     if (status)

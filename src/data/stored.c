@@ -1,0 +1,80 @@
+/* stored.c - see stored.h. One pass over each array; nothing is copied. */
+#include "data/stored.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* offset: 0 first, never falling, last the number of what it points into. */
+static int offsets_are_sound(const int64_t *offset, int64_t rows, int64_t last)
+{
+    int sound = offset[0] == 0 && offset[rows] == last;
+    for (int64_t r = 0; r < rows; r++)
+        sound &= offset[r] <= offset[r + 1];
+    return sound;
+}
+
+enum inmo_status inmo_stored_ids(const struct inmo_tensorfile *file, const char *side, const char *path,
+                                 struct inmo_idmap *ids, struct inmo_error *error)
+{
+    char name[2][32];
+    struct inmo_tensor offset, text;
+    enum inmo_status status;
+    const int64_t *at;
+    snprintf(name[0], sizeof name[0], "%s.offset", side);
+    snprintf(name[1], sizeof name[1], "%s.text", side);
+    status = inmo_tensorfile_get(file, name[0], INMO_I64, -1, 0, &offset, error);
+    if (status == INMO_OK && (offset.rows < 1 || offset.rows > INT32_MAX))
+        status = inmo_fail(error, INMO_FORMAT, "%s: %s has %" PRId64 " entries, which no file of ours has", path,
+                           name[0], offset.rows);
+    if (status == INMO_OK)
+        status = inmo_tensorfile_get(file, name[1], INMO_U8, -1, 0, &text, error);
+    if (status != INMO_OK)
+        return status;
+    at = offset.data;
+    if (!offsets_are_sound(at, offset.rows - 1, text.rows))
+        return inmo_fail(error, INMO_FORMAT, "%s: %s does not fit %s", path, name[0], name[1]);
+    for (int64_t n = 0; n < offset.rows - 1; n++) {
+        const char *id = (const char *)text.data + at[n];
+        /* The one NUL of an id is its last byte. */
+        if (at[n] == at[n + 1] || memchr(id, 0, (size_t)(at[n + 1] - at[n])) != id + (at[n + 1] - at[n] - 1))
+            return inmo_fail(error, INMO_FORMAT, "%s: id %" PRId64 " of %s is not a string", path, n, name[1]);
+    }
+    *ids = (struct inmo_idmap){.count = (int32_t)(offset.rows - 1), .offset = at, .text = text.data};
+    return INMO_OK;
+}
+
+enum inmo_status inmo_stored_list(const struct inmo_tensorfile *file, const char *part, const char *path,
+                                  int32_t users, int32_t items, struct inmo_csr *csr, struct inmo_error *error)
+{
+    char name[2][32];
+    struct inmo_tensor offset, item;
+    enum inmo_status status;
+    const int64_t *at;
+    const int32_t *column;
+    snprintf(name[0], sizeof name[0], "%s.offset", part);
+    snprintf(name[1], sizeof name[1], "%s.item", part);
+    status = inmo_tensorfile_get(file, name[0], INMO_I64, (int64_t)users + 1, 0, &offset, error);
+    if (status == INMO_OK)
+        status = inmo_tensorfile_get(file, name[1], INMO_I32, -1, 0, &item, error);
+    if (status != INMO_OK)
+        return status;
+    at = offset.data;
+    column = item.data;
+    if (!offsets_are_sound(at, users, item.rows))
+        return inmo_fail(error, INMO_FORMAT, "%s: %s does not fit %s", path, name[0], name[1]);
+    for (int32_t u = 0; u < users; u++) {
+        int32_t before = -1;
+        int ascending = 1;
+        for (int64_t e = at[u]; e < at[u + 1]; e++) {
+            ascending &= column[e] > before;
+            before = column[e];
+        }
+        if (!ascending || before >= items)
+            return inmo_fail(error, INMO_FORMAT,
+                             "%s: row %" PRId32 " of %s is not ascending or has an item that is not there", path, u,
+                             name[1]);
+    }
+    *csr = (struct inmo_csr){.rows = users, .columns = items, .offset = at, .column = column};
+    return INMO_OK;
+}

@@ -1,0 +1,17 @@
+/* stored.h - ids and lists of interactions out of a file of named arrays, checked before they are believed. Data sets
+ * and models both have them, in the same layout (docs/formats.md). */
+#ifndef INMO_DATA_STORED_H
+#define INMO_DATA_STORED_H
+
+#include "base/csr.h"
+#include "base/idmap.h"
+#include "base/tensorfile.h"
+
+/* SIDE.offset and SIDE.text. path is for the message. */
+enum inmo_status inmo_stored_ids(const struct inmo_tensorfile *file, const char *side, const char *path,
+                                 struct inmo_idmap *ids, struct inmo_error *error);
+/* PART.offset and PART.item. */
+enum inmo_status inmo_stored_list(const struct inmo_tensorfile *file, const char *part, const char *path,
+                                  int32_t users, int32_t items, struct inmo_csr *csr, struct inmo_error *error);
+
+#endif
