@@ -123,30 +123,30 @@ static double judge_user(struct inmo_listwise *listwise, int32_t n, const float 
     size_t d = (size_t)listwise->dim;
     const float *row = r + (size_t)u * d;
     float *gradient = dr + (size_t)u * d;
-    double factor = 1 / listwise->temperature, highest = -INFINITY, rest, spread = 0, loss = 0;
+    double factor = 1 / listwise->temperature, highest, sum, rest, spread = 0, loss = 0;
     double share = 1 / ((double)(end - begin) * listwise->count);
-    for (int64_t e = begin; e < end; e++) {
-        listwise->weight[e] = (float)(factor * kernels->dot(listwise->dim, row, r + (size_t)graph->neighbour[e] * d));
-        highest = fmax(highest, listwise->weight[e]);
-    }
-    highest = fmax(highest, factor * kernels->largest(listwise->negatives, score));
-    rest = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
+    /* rest = log Σ_j e^{s_uj/T}; everything after is in differences of logarithms, so that a user whose positives lie
+     * far apart neither overflows nor divides by zero */
+    highest = factor * kernels->largest(listwise->negatives, score);
+    sum = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
+    rest = highest + log(sum);
     for (int j = 0; j < listwise->dim; j++) {
         gradient[j] = (float)(2 * listwise->l2 / listwise->count * row[j]);
         loss += listwise->l2 / listwise->count * row[j] * row[j];
     }
     for (int64_t e = begin; e < end; e++) {
         const float *item = r + (size_t)graph->neighbour[e] * d;
-        double own = exp(listwise->weight[e] - highest), all = own + rest;
-        loss += share * (highest + log(all) - listwise->weight[e]);
-        spread += share / all;
-        listwise->weight[e] = (float)(-share * factor * (rest / all));
+        double gap = rest - factor * kernels->dot(listwise->dim, row, item);
+        double missed = 1 / (1 + exp(-gap)); /* probability that goes to the negatives */
+        loss += share * (fmax(gap, 0) + log1p(exp(-fabs(gap))));
+        spread += share * missed;
+        listwise->weight[e] = (float)(-share * factor * missed);
         kernels->add_scaled(listwise->dim, listwise->weight[e], item, gradient);
         if (listwise->l2 > 0)
             loss += share * listwise->l2 * kernels->dot(listwise->dim, item, item);
     }
     for (int32_t j = 0; j < listwise->negatives; j++)
-        score[j] *= (float)(spread * factor);
+        score[j] *= (float)(spread * factor / sum);
     return loss;
 }
 
