@@ -24,7 +24,7 @@ struct train_settings {
 #define AT(member) offsetof(struct train_settings, member)
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "MODEL", "File for the trained model."},
-    {"recipe", 's', AT(recipe), 0, 0, "default|paper", "Model", "NAME",
+    {"recipe", 's', AT(recipe), 0, 0, "fast|paper", "Model", "NAME",
      "The settings to start from for the chosen model; single options change them."},
 };
 /* Listed after the library's own rows about checkpoints, under their heading. */
@@ -51,7 +51,7 @@ static void declare(struct cli_options *options, void *structure)
     const struct inmo_setting *row;
     size_t count;
 
-    settings->recipe = "default";
+    settings->recipe = "fast";
     inmo_train_options_init(&settings->train, "inmo-lightgcn", settings->recipe, NULL);
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
     row = inmo_train_settings(&count);

@@ -71,15 +71,14 @@ static void train_and_save(const char *path)
     prepare.split = "90/10/0";
     must(inmo_dataset_prepare(log, &prepare, &dataset, &error), &error);
 
-    must(inmo_train_options_init(&train, "inmo-lightgcn", "default", &error), &error);
+    must(inmo_train_options_init(&train, "inmo-lightgcn", "fast", &error), &error);
     train.dim = 16;
     train.layers = 2;
     train.batch = 128;
-    train.learning_rate = 0.01;
     train.epochs = 30;
     must(inmo_train(dataset, &train, NULL, &model, &report, &error), &error);
     printf("trained %d epochs, validation NDCG@20 %.3f\n", report.epochs, report.best_score);
-    expect(isfinite(report.final_loss) && report.final_loss < 1.0, "the loss is finite and small");
+    expect(isfinite(report.final_loss) && report.best_score > 0.2, "it has learned something");
 
     must(inmo_model_save(model, path, 1, &error), &error);
     expect(inmo_model_save(model, path, 0, &error) == INMO_EXISTS, "without force a file is not replaced");

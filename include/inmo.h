@@ -235,7 +235,8 @@ struct inmo_train_options {
     int resume;                 /* 1: go on from the checkpoint if it exists */
 };
 
-/* Defaults of the recipe for the model: "paper" (the paper's Gowalla settings) or "default" (the same today).
+/* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the paper's
+ * loss and its Gowalla settings, exactly).
  * Errors: USAGE for an unknown model or recipe. */
 INMO_API enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model,
                                                   const char *recipe, struct inmo_error *error);

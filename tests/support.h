@@ -315,7 +315,7 @@ static inline struct inmo_train_options small_options(const char *model)
 {
     struct inmo_error error = {0};
     struct inmo_train_options options;
-    must(inmo_train_options_init(&options, model, NULL, &error));
+    must(inmo_train_options_init(&options, model, "paper", &error));
     options.dim = 6;
     options.layers = 2;
     options.batch = 32;

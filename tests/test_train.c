@@ -337,7 +337,7 @@ static void test_unknown_names(void **state)
     must_fail(inmo_train_options_init(&options, "word2vec", NULL, &error), INMO_USAGE, "word2vec");
     must_fail(inmo_train_options_init(&options, "mf", "grandmother", &error), INMO_USAGE, "grandmother");
     assert_int_equal(options.dim, 7); /* untouched */
-    must(inmo_train_options_init(&options, NULL, "default", &error));
+    must(inmo_train_options_init(&options, NULL, "fast", &error));
     assert_string_equal(options.model, "inmo-lightgcn");
     must(inmo_train_options_init(&options, "lgcn", "paper", &error)); /* an alias */
     assert_string_equal(options.model, "lightgcn");

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USERS = 128, GROUPS = 8 };
+enum { USERS = 128, GROUPS = 8, LEAST_STEPS = 4 };
 
 void inmo_listwise_free(struct inmo_listwise *listwise)
 {
@@ -52,7 +52,9 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
                                  .l2 = l2, .order_epoch = -1};
     size_t users = (size_t)graph->users, edges = (size_t)graph->edges, m = (size_t)negatives, d = (size_t)dim;
     enum inmo_status status = INMO_OK;
-    made.batch = batch < graph->users ? batch : graph->users;
+    /* A small log, too, takes several steps an epoch. */
+    made.batch = (graph->users + LEAST_STEPS - 1) / LEAST_STEPS;
+    made.batch = batch < made.batch ? batch : made.batch;
     made.who = inmo_alloc((size_t)made.batch, sizeof *made.who);
     made.drawn = inmo_alloc(m, sizeof *made.drawn);
     made.order = inmo_alloc(users, sizeof *made.order);

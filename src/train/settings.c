@@ -90,14 +90,37 @@ static const struct {
     {"popular", 1e-3, 0, 0, 0},
 };
 
+/* What reaches the best quality soonest (docs/results.md): all positives of a user at once against shared negatives,
+ * from a spectral start, with few passes over the graph. alpha is annealed slowly and stays where training got to. */
+static void take_fast_recipe(struct inmo_train_options *options)
+{
+    options->loss = "listwise";
+    options->start = "spectral";
+    options->start_scale = 0.1;
+    options->batch = 8192;
+    options->negatives = 1024;
+    options->temperature = 0.1;
+    options->learning_rate = 0.01;
+    options->schedule = "cosine";
+    options->annealing = 0.996;
+    options->eval_alpha = "reached";
+    options->dropout = options->dropout > 0 ? 0.5 : 0;
+    options->l2 = 0;
+    options->self_weight = 0;
+    options->storage = "half";
+    options->epochs = 160;
+    options->eval_every = 10;
+    options->patience = 60;
+}
+
 enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model, const char *recipe,
                                          struct inmo_error *error)
 {
     const struct inmo_model_kind *kind = inmo_model_kind_find(model ? model : "inmo-lightgcn");
     if (!kind)
         return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, MODELS);
-    if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "default") != 0)
-        return inmo_fail(error, INMO_USAGE, "--recipe: found '%s', expected paper or default", recipe);
+    if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
+        return inmo_fail(error, INMO_USAGE, "--recipe: found '%s', expected fast or paper", recipe);
     *options = (struct inmo_train_options){
         .model = kind->name,
         .dim = 64,
@@ -129,6 +152,8 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
             options->dropout = paper[n].dropout;
             options->self_weight = paper[n].self_weight;
         }
+    if (!recipe || strcmp(recipe, "fast") == 0)
+        take_fast_recipe(options);
     return INMO_OK;
 }
 

@@ -218,12 +218,12 @@ def case_export_npy(world):
 
 def case_threads_give_the_same_bytes(world):
     data = os.path.join(world.small, "data")
-    for model in MODELS:
+    for model, recipe in [(model, recipe) for model in MODELS for recipe in ("fast", "paper")]:
         for threads in ("1", "2"):
-            world.inmo("train", data, "-o", model + threads, "--model", model, "--dim", "16", "--epochs", "4",
-                       "--batch", "512", "--threads", threads, "-q")
+            world.inmo("train", data, "-o", model + threads, "--model", model, "--recipe", recipe, "--dim", "32",
+                       "--epochs", "4", "--batch", "512", "--threads", threads, "--force", "-q")
         world.check(read(world.path(model + "1")) == read(world.path(model + "2")),
-                    f"{model}: 1 and 2 threads gave different files")
+                    f"{model}, {recipe}: 1 and 2 threads gave different files")
 
 
 def wait_for(path, process, seconds=60):
