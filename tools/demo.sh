@@ -42,8 +42,8 @@ run inmo prepare log.tsv --split 70/10/20 -o data
 
 say "Three models: what is popular, matrix factorisation, and INMO on LightGCN."
 run inmo train data --model popular -o popular.inmo
-run inmo train data --model mf --dim 32 --epochs 60 --eval-every 5 --learning-rate 0.005 --max-seconds 30 --quiet -o mf.inmo
-run inmo train data --model inmo-lightgcn --dim 32 --layers 2 --epochs 40 --eval-every 5 --max-seconds 60 --quiet -o inmo.inmo
+run inmo train data --model mf --dim 32 --max-seconds 45 --quiet -o mf.inmo
+run inmo train data --model inmo-lightgcn --dim 32 --max-seconds 60 --quiet -o inmo.inmo
 
 say "How well do they find the 20 % they have not seen?"
 for model in popular mf inmo; do

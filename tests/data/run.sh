@@ -72,13 +72,12 @@ popular() {
 
 # A fifth of the users and items come after training; a short run must still rank for them, far above popularity
 # (0.02). There is no published number for this split: the bounds are loose ones around what the program gave when
-# they were written (0.166), a guard against breaking it and no proof of it.
+# they were written (0.182), a guard against breaking it and no proof of it.
 new_people() {
     local name="inmo-lightgcn on lastfm, new users and items"
     have "$name" lastfm.tsv.zst || return 0
     if inmo prepare "$folder/lastfm.tsv.zst" --columns user,item,-,- --scenario new-users-items -o l >/dev/null &&
-        inmo train l --model inmo-lightgcn --dim 32 --learning-rate 0.005 --epochs 60 --eval-every 5 \
-            --no-checkpoint -o l.inmo >/dev/null &&
+        inmo train l --model inmo-lightgcn --dim 32 --epochs 40 --eval-every 5 --no-checkpoint -o l.inmo >/dev/null &&
         inmo evaluate l.inmo l --json >l.json &&
         inmo evaluate l.inmo l --without-new --json >without.json; then
         verdict "$name" l.json "0.13 < m['ndcg@20'] < 0.25 and g['new-users']['metrics']['ndcg@20'] > 0.13"
