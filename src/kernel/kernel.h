@@ -91,6 +91,8 @@ struct inmo_kernels {
     double (*exponentials)(int32_t count, float factor, float shift, float *x);
     /* The largest of count numbers, -inf for none. */
     float (*largest)(int32_t count, const float *x);
+    /* out[16 b + r] = Σ_j query[j] code of row r, for blocks of 16 rows (quantised.h); query bytes are below 128. */
+    void (*quantised)(int64_t blocks, int groups, const uint8_t *query, const int8_t *code, int32_t *out);
     /* How many of count scores exceed bound; their positions go to hit (room for count). */
     int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
 };

@@ -21,10 +21,15 @@ void inmo_list_free(struct inmo_list *list)
 }
 
 /* Items that a lookup model has no vector for are not on offer. */
-static int on_offer(const struct inmo_view *view, int32_t item)
+static int offers_all(const struct inmo_view *view)
 {
     const struct inmo_provider *provider = view->model->kind->provider;
-    return !provider || provider->inductive || view->bound.row_of_node[view->graph->users + item] >= 0;
+    return !provider || provider->inductive;
+}
+
+static int on_offer(const struct inmo_view *view, int32_t item)
+{
+    return offers_all(view) || view->bound.row_of_node[view->graph->users + item] >= 0;
 }
 
 /* Marks with value the listed items; counts the ids nobody has seen. */
@@ -52,44 +57,78 @@ static void close_items(const struct inmo_view *view, const struct inmo_query *q
     *unknown += mark(view, query->deny, query->deny_count, 1, closed);
     for (int32_t n = 0; n < person->count && !query->include_seen; n++)
         closed[person->item[n]] = 1;
-    for (int32_t i = 0; i < items; i++)
+    for (int32_t i = 0; i < items && !offers_all(view); i++)
         if (!on_offer(view, i))
             closed[i] = 1;
 }
 
-/* The list of the best k of score, closed ones left out. */
-static enum inmo_status best_of(const struct inmo_idmap *ids, float *score, const uint8_t *closed, int32_t count, int k,
-                                struct inmo_list *list, struct inmo_error *error)
+/* Room for the k best of count, and the list they become. */
+static enum inmo_status open_list(int k, int32_t count, struct inmo_top *top, struct inmo_list *list,
+                                  struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
-    struct inmo_top top = {.k = k < count ? k : count};
-    int32_t *hit = NULL;
-    top.score = inmo_alloc((size_t)top.k + 1, sizeof *top.score);
-    top.item = inmo_alloc((size_t)top.k + 1, sizeof *top.item);
-    enum { TILE = 1024 };
-    hit = inmo_alloc(TILE, sizeof *hit);
-    list->entry = inmo_alloc((size_t)top.k, sizeof *list->entry);
-    if (!top.score || !top.item || !hit || !list->entry) {
-        status = inmo_fail_memory(error, "the recommendations");
-        goto done;
+    top->k = k < count ? k : count;
+    top->score = inmo_alloc((size_t)top->k + 1, sizeof *top->score);
+    top->item = inmo_alloc((size_t)top->k + 1, sizeof *top->item);
+    list->entry = inmo_alloc((size_t)top->k, sizeof *list->entry);
+    return top->score && top->item && list->entry ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+}
+
+static void close_list(const struct inmo_idmap *ids, struct inmo_top *top, struct inmo_list *list)
+{
+    for (int32_t n = 0; n < top->count; n++)
+        list->entry[n] = (struct inmo_entry){inmo_idmap_id(ids, top->item[n]), top->score[n]};
+    list->count = (size_t)top->count;
+}
+
+static void drop_top(struct inmo_top *top)
+{
+    inmo_free(top->item);
+    inmo_free(top->score);
+}
+
+/* The list of the best k of score, closed ones left out. */
+static enum inmo_status best_of(const struct inmo_idmap *ids, const float *score, const uint8_t *closed, int32_t count,
+                                int k, struct inmo_list *list, struct inmo_error *error)
+{
+    struct inmo_top top = {0};
+    enum inmo_status status = open_list(k, count, &top, list, error);
+    for (int32_t i = 0; i < count && !status; i++)
+        if (!closed || !closed[i])
+            inmo_top_add(&top, score[i], i);
+    if (!status) {
+        inmo_top_sort(&top);
+        close_list(ids, &top, list);
     }
-    for (int32_t i = 0; closed && i < count; i++)
-        if (closed[i])
-            score[i] = -INFINITY;
-    for (int32_t begin = 0; begin < count && top.k > 0; begin += TILE) {
-        int32_t hits = inmo_kernels()->above(count - begin < TILE ? count - begin : TILE, score + begin,
-                                             inmo_top_bound(&top), hit);
-        for (int32_t h = 0; h < hits; h++)
-            inmo_top_add(&top, score[begin + hit[h]], begin + hit[h]);
-    }
-    inmo_top_sort(&top);
-    for (int32_t n = 0; n < top.count; n++)
-        list->entry[n] = (struct inmo_entry){inmo_idmap_id(ids, top.item[n]), top.score[n]};
-    list->count = (size_t)top.count;
-done:
-    inmo_free(hit);
-    inmo_free(top.item);
-    inmo_free(top.score);
+    drop_top(&top);
+    return status;
+}
+
+/* The same by the dot product of r with every item, through the quantised first pass. */
+static enum inmo_status best_for(const struct inmo_view *view, const float *r, const uint8_t *closed, int k,
+                                 struct inmo_list *list, struct inmo_error *error)
+{
+    struct inmo_top top = {0};
+    enum inmo_status status = open_list(k, view->items.count, &top, list, error);
+    if (!status)
+        status = inmo_quantised_top(view->quantised, r, closed, &top, NULL, error);
+    if (!status)
+        close_list(&view->items, &top, list);
+    drop_top(&top);
+    return status;
+}
+
+/* By popularity, for somebody of whom nothing is known. */
+static enum inmo_status best_known(const struct inmo_view *view, const uint8_t *closed, int k, struct inmo_list *list,
+                                   struct inmo_error *error)
+{
+    int32_t items = view->items.count;
+    float *degree = inmo_alloc((size_t)items, sizeof *degree);
+    enum inmo_status status = degree ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+    for (int32_t i = 0; i < items && !status; i++)
+        degree[i] = (float)inmo_graph_degree(view->graph, view->graph->users + i);
+    if (!status)
+        status = best_of(&view->items, degree, closed, items, k, list, error);
+    inmo_free(degree);
     return status;
 }
 
@@ -103,18 +142,15 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
 {
     struct inmo_person person = {.user = -1};
     struct inmo_list *list = NULL;
-    float *score = NULL;
     uint8_t *closed = NULL;
-    int32_t items = view->items.count;
     enum inmo_status status = check_k(query->k, error);
     if (!status)
         status = inmo_person_make(view, query, &person, error);
     if (status)
         goto done;
     list = inmo_alloc_zero(1, sizeof *list);
-    score = inmo_alloc((size_t)items, sizeof *score);
-    closed = inmo_alloc((size_t)items, 1);
-    if (!list || !score || !closed) {
+    closed = inmo_alloc((size_t)view->items.count, 1);
+    if (!list || !closed) {
         status = inmo_fail_memory(error, "the recommendations");
         goto done;
     }
@@ -122,19 +158,14 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
     list->coverage = person.count + person.unknown > 0 ? (double)person.usable / (person.count + person.unknown) : 0;
     list->fallback = inmo_person_falls_back(view, &person);
     close_items(view, query, &person, closed, &list->unknown_items);
-    if (list->fallback)
-        for (int32_t i = 0; i < items; i++)
-            score[i] = (float)inmo_graph_degree(view->graph, view->graph->users + i);
-    else
-        inmo_kernels()->dot_rows(items, view->dim, person.r, inmo_view_item_row(view, 0), score);
-    status = best_of(&view->items, score, closed, items, query->k, list, error);
+    status = list->fallback ? best_known(view, closed, query->k, list, error)
+                            : best_for(view, person.r, closed, query->k, list, error);
     if (status)
         goto done;
     *out = list;
     list = NULL;
 done:
     inmo_free(closed);
-    inmo_free(score);
     inmo_list_free(list);
     inmo_person_free(&person);
     return status;

@@ -11,6 +11,7 @@ void inmo_view_free(struct inmo_view *view)
 {
     if (!view)
         return;
+    inmo_quantised_free(view->quantised);
     inmo_free(view->sums);
     inmo_free(view->r);
     inmo_model_unbind(&view->bound);
@@ -148,6 +149,8 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
         status = inmo_model_bind(model, view->graph, &view->users, &view->items, &view->bound, error);
     if (!status)
         status = represent(view, error);
+    if (!status)
+        status = inmo_quantised_make(inmo_view_item_row(view, 0), view->items.count, view->dim, &view->quantised, error);
     if (status)
         goto done;
     *out = view;

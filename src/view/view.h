@@ -4,6 +4,7 @@
 
 #include "base/idmap.h"
 #include "graph/graph.h"
+#include "kernel/quantised.h"
 #include "model/model.h"
 
 struct inmo_view {
@@ -15,6 +16,7 @@ struct inmo_view {
     int dim;
     float *r;      // (nodes, dim)
     float *sums;   // (nodes, dim) Σ_{l<K} r^l; zero for mf
+    struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass
 };
 
 static inline const float *inmo_view_item_row(const struct inmo_view *view, int32_t item)

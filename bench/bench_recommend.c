@@ -1,0 +1,82 @@
+/* bench_recommend.c - how long one recommendation takes for somebody unseen: a history of 50 items folded in and all items
+ * ranked, exactly, on one core.
+ *
+ *     bench_recommend MODEL [REQUESTS]
+ *
+ * Prints one JSON line: the median and the 99th percentile of inmo_recommend, how many items had to be scored in float,
+ * and beside it a plain scan of all items, interleaved. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+#include "view/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+    enum { HISTORY = 50, MOST = 100000 };
+    static double fast[MOST], plain[MOST];
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    struct inmo_view *view = NULL;
+    int requests = argc > 2 ? atoi(argv[2]) : 2000;
+    double scored_sum = 0;
+    inmo_set_threads(1);
+    if (argc < 2 || requests < 1 || requests > MOST || inmo_model_load(argv[1], &model, &error) ||
+        inmo_view_create(model, NULL, &view, &error)) {
+        fprintf(stderr, "usage: bench_recommend MODEL [REQUESTS]\n%s\n", error.message);
+        return 2;
+    }
+    float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
+    for (int n = 0; n < requests; n++) {
+        const char *history[HISTORY];
+        struct inmo_query query;
+        struct inmo_list *list = NULL;
+        struct inmo_person person;
+        float best[32];
+        int32_t item[32];
+        struct inmo_top top = {20, 0, best, item};
+        int64_t scored = 0;
+        for (int h = 0; h < HISTORY; h++) {
+            uint64_t bits = inmo_random(inmo_key(1, 98), (uint64_t)(n * HISTORY + h));
+            history[h] = inmo_idmap_id(&view->items, (int32_t)inmo_random_below(bits, (uint32_t)view->items.count));
+        }
+        inmo_query_init(&query);
+        query.items = history;
+        query.item_count = HISTORY;
+        double begin = inmo_now();
+        if (inmo_recommend(view, &query, &list, &error))
+            return 1;
+        fast[n] = 1e3 * (inmo_now() - begin);
+        inmo_list_free(list);
+        if (inmo_person_make(view, &query, &person, &error) ||
+            inmo_quantised_top(view->quantised, person.r, NULL, &top, &scored, &error))
+            return 1;
+        scored_sum += (double)scored;
+        begin = inmo_now();
+        inmo_kernels()->dot_rows(view->items.count, view->dim, person.r, inmo_view_item_row(view, 0), score);
+        top.count = 0;
+        for (int32_t i = 0; i < view->items.count; i++)
+            inmo_top_add(&top, score[i], i);
+        plain[n] = 1e3 * (inmo_now() - begin);
+        inmo_person_free(&person);
+    }
+    qsort(fast, (size_t)requests, sizeof *fast, by_size);
+    qsort(plain, (size_t)requests, sizeof *plain, by_size);
+    printf("{\"items\": %d, \"dim\": %d, \"requests\": %d, \"recommend_p50_ms\": %.3f, \"recommend_p99_ms\": %.3f, "
+           "\"plain_scan_p50_ms\": %.3f, \"items_scored_in_float\": %.0f}\n",
+           view->items.count, view->dim, requests, fast[requests / 2], fast[requests * 99 / 100], plain[requests / 2],
+           scored_sum / requests);
+    inmo_free(score);
+    inmo_view_free(view);
+    inmo_model_free(model);
+    return 0;
+}

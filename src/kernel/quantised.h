@@ -1,0 +1,39 @@
+/* quantised.h - the k best of many rows for one query, exactly, from a first pass over one byte a number.
+ *
+ * A row x is stored as x ≈ s·c, c bytes, with the length of what is left out, ρ = ‖x − s·c‖. The query q is rounded to 7
+ * bits, q ≈ t·b. Then
+ *
+ *     |q·x − s·t·(b·c)|  ≤  ‖q‖·ρ + ‖q − t·b‖·‖s·c‖        (Cauchy-Schwarz, twice)
+ *
+ * so each row has a lower and an upper bound. Rows whose upper bound is below the k-th largest lower bound cannot be
+ * among the k best; the others, few, are scored in float. The result is that of scoring every row, bit for bit, for a
+ * quarter of the memory read.
+ *
+ *     code: blocks of 16 rows; in a block, for each group of 4 numbers, 16 rows x 4 bytes */
+#ifndef INMO_KERNEL_QUANTISED_H
+#define INMO_KERNEL_QUANTISED_H
+
+#include "base/status.h"
+#include "kernel/rank.h"
+
+struct inmo_quantised {
+    int64_t rows;
+    int dim, groups;
+    const float *exact;  // (rows, dim) not owned
+    int8_t *code;        // (blocks, groups, 16, 4)
+    float *scale;        // (16 blocks) s
+    float *left_out;     // (16 blocks) ρ
+    float *length;       // (16 blocks) ‖s·c‖
+    int32_t *sum;        // (16 blocks) Σ c
+};
+
+enum inmo_status inmo_quantised_make(const float *rows, int64_t count, int dim, struct inmo_quantised **quantised,
+                                     struct inmo_error *error);
+void inmo_quantised_free(struct inmo_quantised *quantised);
+
+/* The k best rows that are not closed (closed NULL: none is), into top, which has room for k and is sorted, best first.
+ * scored (may be NULL): how many rows had to be scored in float. */
+enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query, const uint8_t *closed,
+                                    struct inmo_top *top, int64_t *scored, struct inmo_error *error);
+
+#endif
