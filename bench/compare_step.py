@@ -7,7 +7,7 @@ DATA is a prepared directory. Each round measures, for each model, PyTorch's ste
 usually written, with torch.sparse products in COO and in CSR layout and autograd (torch_autograd.py), and by hand with
 embedding_bag (torch_step.py, its gradients checked against autograd first). Then it runs
 
-    build/bench_step [ARGUMENT...] DATA MODEL STEPS THREADS
+    build/bench_step [ARGUMENT...] DATA MODEL STEPS THREADS float|half
 
 which prints one JSON line {"model": ..., "ms_per_step": ...}. Because the rounds are
 interleaved, both sides see the same neighbours on the machine. The ratio is PyTorch / inmo of the same round:
@@ -29,10 +29,10 @@ import torch_step
 SIDES = ("COO, autograd", "CSR, autograd", "embedding_bag, by hand")
 
 
-def run_program(command, data, model, steps, threads):
+def run_program(command, data, model, steps, threads, storage):
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     environment.pop("GLIBC_TUNABLES", None)
-    arguments = [*command, data, model, str(steps), str(threads)]
+    arguments = [*command, data, model, str(steps), str(threads), storage]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"compare_step: {' '.join(arguments)} failed: {done.stderr.strip()}")
@@ -64,7 +64,7 @@ def main():
     by_hand = {name: torch_step.make(name, graph, args.threads) for name in torch_step.MODELS}
     written = {(name, layout): torch_autograd.Autograd(graph, layout, name.startswith("inmo"))
                for name in by_hand for layout in ("coo", "csr")}
-    found = {name: {"inmo_ms": [], **{side: [] for side in SIDES}} for name in by_hand}
+    found = {name: {"inmo_ms": [], "inmo_half_ms": [], **{side: [] for side in SIDES}} for name in by_hand}
     for number in range(args.rounds):
         for name, model in by_hand.items():
             row = found[name]
@@ -72,7 +72,8 @@ def main():
             row[SIDES[0]].append(statistics.median(torch_autograd.measure(written[name, "coo"], slow)))
             row[SIDES[1]].append(statistics.median(torch_autograd.measure(written[name, "csr"], slow)))
             row[SIDES[2]].append(statistics.median(torch_step.measure(model, args.steps)[0]))
-            row["inmo_ms"].append(run_program(args.command, args.data, name, args.steps, args.threads))
+            row["inmo_ms"].append(run_program(args.command, args.data, name, args.steps, args.threads, "float"))
+            row["inmo_half_ms"].append(run_program(args.command, args.data, name, args.steps, args.threads, "half"))
             print(f"round {number + 1}: {name}: " + ", ".join(f"{key} {values[-1]:.1f}" for key, values in row.items()),
                   file=sys.stderr)
     if args.json:
@@ -82,10 +83,11 @@ def main():
     print(f"{graph['users']} users, {graph['items']} items, {graph['edges']} interactions, batch 2048, d 64, K 3, "
           f"{args.threads} threads, PyTorch {torch.__version__}, {args.rounds} rounds: median (least .. most)")
     for name, row in found.items():
-        print(f"{name:16s} inmo {spread(row['inmo_ms'], 1)} ms a step")
+        print(f"{name}: inmo {spread(row['inmo_ms'], 1)} ms a step, half storage {spread(row['inmo_half_ms'], 1)}")
         for side in SIDES:
-            ratio = [a / b for a, b in zip(row[side], row["inmo_ms"])]
-            print(f"    PyTorch {side:24s} {spread(row[side], 1):28s} ms, {spread(ratio, 2)} times inmo")
+            ratio, half = ([a / b for a, b in zip(row[side], row[key])] for key in ("inmo_ms", "inmo_half_ms"))
+            print(f"    PyTorch {side:24s} {spread(row[side], 1):24s} ms, {spread(ratio, 2)} times inmo, "
+                  f"{spread(half, 2)} times inmo with half storage")
 
 
 if __name__ == "__main__":
