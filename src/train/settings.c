@@ -127,7 +127,7 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
         .layers = 3,
         .batch = 2048,
         .annealing = 0.99,
-        .eval_alpha = "one",
+        .eval_alpha = "reached",
         .user_templates = 1,
         .item_templates = 1,
         .template_rule = "error-sort",
