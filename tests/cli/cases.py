@@ -347,7 +347,7 @@ def case_full_disk_leaves_what_was_there(world):
     except FileNotFoundError:
         mounted = False
     if not mounted:
-        return  # outputs.session does the same with a limit on file size
+        return  # outputs.transcript does the same with a limit on file size
     try:
         data = os.path.join(world.small, "data")
         world.inmo("synth", "-o", "large", "--interactions", "50000")

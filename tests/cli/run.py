@@ -3,7 +3,7 @@
 
     tests/cli/run.py PROGRAM [--only WORD] [--update]
 
-A file of sessions/ is a script with the exact output expected:
+A file of transcripts/ is a script with the exact output expected:
 
     $ inmo prepare nothing.tsv -o data
     ! inmo: cannot open nothing.tsv: No such file or directory
@@ -11,8 +11,8 @@ A file of sessions/ is a script with the exact output expected:
 
 "$ " starts a command (bash), "! " is a line of standard error, "[N]" an exit code other than 0, any other line is
 standard output. "# " is a comment. "..." inside a line stands for any text, a line of "..." alone for any lines of
-standard output. Each session has a folder of its own. $SMALL is a folder with a log, a prepared data set and trained
-models (see fixture below), $FILES is files/. What needs more than a comparison of text is a function of cases.py. --update writes what came back into the sessions.
+standard output. Each transcript has a folder of its own. $SMALL is a folder with a log, a prepared data set and trained
+models (see fixture below), $FILES is files/. What needs more than a comparison of text is a function of cases.py. --update writes what came back into the transcripts.
 """
 import argparse
 import os
@@ -146,13 +146,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--only", default="", help="run tests whose name has this word")
-    parser.add_argument("--update", action="store_true", help="write what came back into the sessions")
+    parser.add_argument("--update", action="store_true", help="write what came back into the transcripts")
     options = parser.parse_args()
 
     small = fixture(options.program)
     tests = []
-    for name in sorted(os.listdir(os.path.join(HERE, "sessions"))):
-        path = os.path.join(HERE, "sessions", name)
+    for name in sorted(os.listdir(os.path.join(HERE, "transcripts"))):
+        path = os.path.join(HERE, "transcripts", name)
         tests.append((name, lambda world, path=path: run_session(world, path, options.update)))
     for name, function in vars(cases).items():
         if name.startswith("case_"):
