@@ -85,7 +85,7 @@ def fixture(program):
     return small
 
 
-def read_session(path):
+def read_transcript(path):
     """[comment lines before, command, expected lines]"""
     steps, before = [], []
     with open(path, encoding="utf-8") as stream:
@@ -122,8 +122,8 @@ def matches(expected, found):
     return re.fullmatch(pattern, "".join(line + "\n" for line in found)) is not None
 
 
-def run_session(world, path, update):
-    steps, rest = read_session(path)
+def run_transcript(world, path, update):
+    steps, rest = read_transcript(path)
     wrong, written = [], []
     for before, command, expected in steps:
         done = world.shell(command)
@@ -153,7 +153,7 @@ def main():
     tests = []
     for name in sorted(os.listdir(os.path.join(HERE, "transcripts"))):
         path = os.path.join(HERE, "transcripts", name)
-        tests.append((name, lambda world, path=path: run_session(world, path, options.update)))
+        tests.append((name, lambda world, path=path: run_transcript(world, path, options.update)))
     for name, function in vars(cases).items():
         if name.startswith("case_"):
             tests.append((name[5:].replace("_", "-"), function))
