@@ -31,7 +31,7 @@ def main():
         files.append(file)
         plots.append(f"'{file.name}' with lines lw 2 title '{name}'")
     subprocess.run(["gnuplot"], check=True, text=True, input=f"""
-set terminal svg size 760,420 font 'sans-serif,13' background '#ffffff'
+set terminal svg noenhanced size 760,420 font 'sans-serif,13' background '#ffffff'
 set output '{args.output}'
 set title '{args.title}'
 set xlabel 'epoch'
