@@ -5,8 +5,8 @@
  *          + λ/B Σ_u ( ‖r_u‖² + 1/d_u Σ_{i in N_u} ‖r_i‖² )
  *
  * A draw of one positive a user costs the same products with the negatives and the same passes over the graph, and
- * learns from 1/d_u as many interactions. An epoch is every user once: users / batch steps, so the number of
- * whole-graph passes an epoch does not grow with the log.
+ * learns from 1/d_u as many interactions. An epoch is every user once: users / batch steps, each a pass over
+ * the whole graph, so their number is bounded only while batch grows with the users.
  *
  * Deterministic: users are in fixed blocks, blocks in a fixed number of groups with a sum each, and the positives'
  * side is gathered row by row through the mirror (which edge of a user's row an edge of an item's row is). */
