@@ -10,14 +10,17 @@ python=/usr/bin/python3
 
 if [ ! -d "$out" ]; then
     if [ -f "$folder/gowalla.tsv.zst" ]; then
-        build/inmo prepare "$folder/gowalla.tsv.zst" --columns user,item,split -o "$out"
+        build/inmo prepare "$folder/gowalla.tsv.zst" --columns user,item,- -o "$out"
     else
         echo "bench: no $folder/gowalla.tsv.zst; using a synthetic log of the same size" >&2
         build/inmo synth --interactions 1027370 --users 29858 --items 40981 -o build/bench-log.tsv --force
-        build/inmo prepare build/bench-log.tsv --split 79/0/21 -o "$out"
+        build/inmo prepare build/bench-log.tsv -o "$out"
     fi
 fi
 
+build/bench_gather "$out"
+build/bench_rank "$out"
+build/bench_read
 "$python" bench/torch_spmm.py "$out"
 if [ -x build/bench_step ]; then
     "$python" bench/compare_step.py "$out" build/bench_step

@@ -42,4 +42,10 @@ static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t 
     return low < csr->offset[row + 1] && csr->column[low] == column;
 }
 
+/* Frees the arrays of a csr that owns them. */
+void inmo_csr_free(struct inmo_csr *csr);
+
+/* Makes count numbers ascending and without repeats; returns how many are left. */
+int64_t inmo_ascending(int32_t *number, int64_t count);
+
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 enum { SMALL_ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 
@@ -80,12 +79,4 @@ char *inmo_copy_string(const char *text)
     if (copy)
         memcpy(copy, text, length);
     return copy;
-}
-
-double inmo_peak_rss_mb(void)
-{
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0)
-        return 0;
-    return (double)usage.ru_maxrss / 1024.0;
 }

@@ -19,7 +19,4 @@ char *inmo_copy_string(const char *text);
 /* For tests: after n more successful allocations every one fails; negative: never (the normal state). */
 void inmo_alloc_fail_after(long n);
 
-/* Largest resident size of this process so far. */
-double inmo_peak_rss_mb(void);
-
 #endif

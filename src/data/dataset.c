@@ -36,12 +36,6 @@ const char *inmo_scenario_name(enum inmo_scenario scenario)
     return SCENARIO[scenario];
 }
 
-static void free_csr(struct inmo_csr *csr)
-{
-    inmo_free((void *)csr->column);
-    inmo_free((void *)csr->offset);
-}
-
 static void free_ids(struct inmo_idmap *ids)
 {
     inmo_free((void *)ids->text);
@@ -58,10 +52,10 @@ void inmo_dataset_free(struct inmo_dataset *dataset)
     if (dataset->file) {
         inmo_tensorfile_close(dataset->file);
     } else {
-        free_csr(&dataset->later);
-        free_csr(&dataset->test);
-        free_csr(&dataset->valid);
-        free_csr(&dataset->train);
+        inmo_csr_free(&dataset->later);
+        inmo_csr_free(&dataset->test);
+        inmo_csr_free(&dataset->valid);
+        inmo_csr_free(&dataset->train);
         inmo_free((void *)dataset->new_item);
         inmo_free((void *)dataset->new_user);
         free_ids(&dataset->items);

@@ -12,9 +12,7 @@ void inmo_metrics_add(const int32_t *list, int k, const int32_t *truth, int64_t 
 /* Divides the sums by the number of users. */
 void inmo_metrics_mean(struct inmo_metrics *sum, int64_t users);
 
-/* NDCG@k of all users with truth items, mean over them; the score early stopping goes by. top is scratch,
- * (users with truth, k). */
-struct inmo_rank;
+/* The users that count: those with truth items. who is the caller's to free. */
 enum inmo_status inmo_rank_users(const struct inmo_csr *truth, int32_t **who, int32_t *count, struct inmo_error *error);
 
 #endif

@@ -67,13 +67,6 @@ done:
     return status;
 }
 
-void inmo_csr_free(struct inmo_csr *csr)
-{
-    inmo_free((void *)csr->column);
-    inmo_free((void *)csr->offset);
-    *csr = (struct inmo_csr){0};
-}
-
 static void fill_degrees(struct inmo_graph *graph)
 {
     for (int32_t v = 0; v < graph->nodes; v++) {

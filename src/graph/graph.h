@@ -33,6 +33,5 @@ void inmo_graph_free(struct inmo_graph *graph);
 /* The users' rows as a list of interactions with item numbers (columns are items, not nodes); owns its arrays. */
 enum inmo_status inmo_csr_union(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
                                 struct inmo_csr *merged, struct inmo_error *error);
-void inmo_csr_free(struct inmo_csr *csr);
 
 #endif

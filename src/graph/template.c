@@ -136,12 +136,6 @@ static int by_score(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Appends the best of one side. */
 static void choose_side(const struct inmo_graph *graph, const double *score, int32_t first, int32_t count, double share,
                         struct ranked *ranked, int32_t *node, int32_t *chosen)
@@ -154,7 +148,7 @@ static void choose_side(const struct inmo_graph *graph, const double *score, int
     wanted = wanted < found ? wanted : found;
     for (int32_t n = 0; n < wanted; n++)
         node[*chosen + n] = ranked[n].node;
-    qsort(node + *chosen, (size_t)wanted, sizeof *node, by_number);
+    inmo_ascending(node + *chosen, wanted);
     *chosen += wanted;
 }
 

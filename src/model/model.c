@@ -14,11 +14,6 @@ static const struct inmo_model_kind kinds[] = {
     {"popular", NULL, NULL, NULL},
 };
 
-const struct inmo_model_kind *inmo_model_kind_at(size_t n)
-{
-    return n < sizeof kinds / sizeof *kinds ? kinds + n : NULL;
-}
-
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
 {
     for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++)

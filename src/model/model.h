@@ -14,7 +14,6 @@ struct inmo_model_kind {
     const struct inmo_backbone *backbone;
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
-const struct inmo_model_kind *inmo_model_kind_at(size_t n); /* NULL past the end */
 
 struct inmo_tensorfile;
 

@@ -8,7 +8,6 @@
 #include "view/view.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void inmo_person_free(struct inmo_person *person)
@@ -16,12 +15,6 @@ void inmo_person_free(struct inmo_person *person)
     inmo_free(person->r);
     inmo_free(person->item);
     *person = (struct inmo_person){.user = -1};
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
 }
 
 static int is_template(const struct inmo_view *view, int32_t item)
@@ -64,7 +57,6 @@ static enum inmo_status unseen_person(const struct inmo_view *view, const struct
                                       struct inmo_person *person, struct inmo_error *error)
 {
     const struct inmo_provider *provider = view->model->kind->provider;
-    int32_t kept = 0;
     if (provider && !provider->inductive)
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot recommend for somebody unseen: it has learned vectors for the users of its "
@@ -82,11 +74,7 @@ static enum inmo_status unseen_person(const struct inmo_view *view, const struct
         else
             person->unknown++;
     }
-    qsort(person->item, (size_t)person->count, sizeof *person->item, by_number);
-    for (int32_t n = 0; n < person->count; n++)
-        if (n == 0 || person->item[n] != person->item[kept - 1])
-            person->item[kept++] = person->item[n];
-    person->count = kept;
+    person->count = (int32_t)inmo_ascending(person->item, person->count);
     return INMO_OK;
 }
 

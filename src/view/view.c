@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "data/log.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void inmo_view_free(struct inmo_view *view)
@@ -46,23 +45,6 @@ static enum inmo_status join_ids(const struct inmo_idmap *known, const struct in
     return INMO_OK;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Ascending without repeats; returns how many are left. */
-static int64_t sort_row(int32_t *row, int64_t count)
-{
-    int64_t kept = 0;
-    qsort(row, (size_t)count, sizeof *row, by_number);
-    for (int64_t n = 0; n < count; n++)
-        if (n == 0 || row[n] != row[kept - 1])
-            row[kept++] = row[n];
-    return kept;
-}
-
 /* The observed log as a list of interactions in the view's numbers. */
 static enum inmo_status list_observed(const struct inmo_log *log, const int32_t *user, const int32_t *item,
                                       int32_t users, int32_t items, struct inmo_csr *list, struct inmo_error *error)
@@ -81,7 +63,7 @@ static enum inmo_status list_observed(const struct inmo_log *log, const int32_t 
     for (int64_t n = 0; n < log->count; n++)
         column[offset[user[inmo_log_user(log, n)] + 1]++] = item[inmo_log_item(log, n)];
     for (int32_t u = 0; u < users; u++) {
-        int64_t begin = offset[u], end = offset[u + 1], kept = sort_row(column + begin, end - begin);
+        int64_t begin = offset[u], end = offset[u + 1], kept = inmo_ascending(column + begin, end - begin);
         memmove(column + written, column + begin, (size_t)kept * sizeof *column);
         offset[u] = written;
         written += kept;

@@ -1,0 +1,29 @@
+/* csr.c - see csr.h. */
+#include "base/csr.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+void inmo_csr_free(struct inmo_csr *csr)
+{
+    inmo_free((void *)csr->column);
+    inmo_free((void *)csr->offset);
+    *csr = (struct inmo_csr){0};
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+int64_t inmo_ascending(int32_t *number, int64_t count)
+{
+    int64_t kept = 0;
+    qsort(number, (size_t)count, sizeof *number, by_number);
+    for (int64_t n = 0; n < count; n++)
+        if (n == 0 || number[n] != number[kept - 1])
+            number[kept++] = number[n];
+    return kept;
+}
