@@ -99,25 +99,102 @@ static void test_zero_query(void **state)
     inmo_quantised_free(quantised);
 }
 
+/* All rows alike: no bound tells them apart, every one must be scored, and the smallest numbers win. */
+static void test_equal_rows(void **state)
+{
+    enum { ROWS = 5000, DIM = 8 };
+    float *rows = inmo_alloc(ROWS * DIM, sizeof *rows), query[DIM];
+    struct inmo_quantised *quantised = NULL;
+    struct inmo_error error;
+    struct found found;
+    int64_t scored = 0;
+    (void)state;
+    for (int j = 0; j < DIM; j++)
+        query[j] = number((uint64_t)j);
+    for (int n = 0; n < ROWS * DIM; n++)
+        rows[n] = number((uint64_t)(n % DIM) + 100);
+    must(inmo_quantised_make(rows, ROWS, DIM, &quantised, &error));
+    start(&found, 5);
+    must(inmo_quantised_top(quantised, query, NULL, &found.top, &scored, &error));
+    assert_int_equal(scored, ROWS);
+    assert_int_equal(found.top.count, 5);
+    for (int32_t n = 0; n < 5; n++)
+        assert_int_equal(found.item[n], n);
+    inmo_quantised_free(quantised);
+    inmo_free(rows);
+}
+
+/* The best row is the last, where the list of waiting rows has overflowed many times. */
+static void test_rising_rows(void **state)
+{
+    enum { ROWS = 20000, DIM = 4, K = 7 };
+    float *rows = inmo_alloc(ROWS * DIM, sizeof *rows), query[DIM] = {1, 0.5f, 0.25f, 2};
+    struct inmo_quantised *quantised = NULL;
+    struct inmo_error error;
+    struct found found;
+    (void)state;
+    for (int n = 0; n < ROWS; n++)
+        for (int j = 0; j < DIM; j++)
+            rows[n * DIM + j] = 1 + 1e-6f * (float)n;
+    must(inmo_quantised_make(rows, ROWS, DIM, &quantised, &error));
+    start(&found, K);
+    must(inmo_quantised_top(quantised, query, NULL, &found.top, NULL, &error));
+    for (int32_t n = 0; n < K; n++)
+        assert_int_equal(found.item[n], ROWS - 1 - n);
+    inmo_quantised_free(quantised);
+    inmo_free(rows);
+}
+
+/* The integer sums are exact at every width, also where they are the largest there are; the floats agree bit for bit. */
 static void test_widths_agree(void **state)
 {
     enum { BLOCKS = 9, GROUPS = 25 };
-    static uint8_t query[4 * GROUPS];
-    static int8_t code[BLOCKS * GROUPS * 64];
-    int32_t found[BLOCKS * 16];
+    static int8_t query_code[4 * GROUPS];
+    static uint8_t code[BLOCKS * GROUPS * 64];
+    static float one[BLOCKS * 16], zero[BLOCKS * 16];
+    struct inmo_bytes bytes = {GROUPS, code, one, zero, zero};
+    struct inmo_bytes_query query = {query_code, 1, 0, 0};
     (void)state;
-    for (size_t n = 0; n < sizeof query; n++)
-        query[n] = n % 5 ? 127 : 1;
-    for (size_t n = 0; n < sizeof code; n++)
-        code[n] = (int8_t)(n % 3 ? 127 : -127); /* the largest sums there are */
-    for (int v = 0; inmo_kernels_at(v); v++) {
-        inmo_kernels_at(v)->quantised(BLOCKS, GROUPS, query, code, found);
-        for (int row = 0; row < BLOCKS * 16; row++) {
-            int32_t wanted = 0;
-            for (int j = 0; j < 4 * GROUPS; j++)
-                wanted += query[j] * code[(row / 16 * GROUPS + j / 4) * 64 + row % 16 * 4 + j % 4];
-            assert_int_equal(found[row], wanted);
+    for (int n = 0; n < BLOCKS * 16; n++)
+        one[n] = 1;
+    for (int mixed = 0; mixed < 2; mixed++) {
+        for (size_t n = 0; n < sizeof query_code; n++)
+            query_code[n] = (int8_t)(mixed ? (int)(n * 37 % 129) - 64 : n % 5 ? 64 : -64);
+        for (size_t n = 0; n < sizeof code; n++)
+            code[n] = (uint8_t)(mixed ? 1 + n * 91 % 255 : n % 3 ? 255 : 1);
+        for (int v = 0; inmo_kernels_at(v); v++) {
+            float found[BLOCKS * 16];
+            inmo_kernels_at(v)->upper_bounds(&bytes, &query, 2, BLOCKS - 2, found + 32);
+            for (int row = 32; row < BLOCKS * 16; row++) {
+                int32_t wanted = 0;
+                for (int j = 0; j < 4 * GROUPS; j++)
+                    wanted += query_code[j] * (code[(row / 16 * GROUPS + j / 4) * 64 + row % 16 * 4 + j % 4] - 128);
+                assert_true(found[row] == (float)wanted);
+            }
         }
+    }
+}
+
+/* high is t s (b·c) + length left_out + left_out length, in this order. */
+static void test_bounds_have_all_terms(void **state)
+{
+    uint8_t code[64];
+    int8_t query_code[4] = {3, 0, 0, 0};
+    float scale[16], left_out[16], length[16], high[16];
+    struct inmo_bytes bytes = {1, code, scale, left_out, length};
+    struct inmo_bytes_query query = {query_code, 0.5f, 0.25f, 0.125f};
+    (void)state;
+    for (int r = 0; r < 16; r++) {
+        for (int j = 0; j < 4; j++)
+            code[4 * r + j] = (uint8_t)(128 + r);
+        scale[r] = 1 + (float)r;
+        left_out[r] = 100 + (float)r;
+        length[r] = 1000 + (float)r;
+    }
+    for (int v = 0; inmo_kernels_at(v); v++) {
+        inmo_kernels_at(v)->upper_bounds(&bytes, &query, 0, 1, high);
+        for (int r = 0; r < 16; r++)
+            assert_true(high[r] == (float)(3 * r) * (0.5f * scale[r]) + (0.25f * left_out[r] + 0.125f * length[r]));
     }
 }
 
@@ -126,7 +203,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_a_scan),
         cmocka_unit_test(test_zero_query),
+        cmocka_unit_test(test_equal_rows),
+        cmocka_unit_test(test_rising_rows),
         cmocka_unit_test(test_widths_agree),
+        cmocka_unit_test(test_bounds_have_all_terms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

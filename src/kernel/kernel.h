@@ -74,6 +74,20 @@ struct inmo_adam {
 };
 struct inmo_adam inmo_adam_at(double learning_rate, int64_t t);
 
+/* Rows rounded to a byte a number, and a query rounded likewise (quantised.h has the mathematics). */
+enum { INMO_BYTES_BLOCK = 16, INMO_BYTES_GROUP = 4, INMO_BYTES_ZERO = 128, INMO_BYTES_QUERY_MOST = 64 };
+struct inmo_bytes {
+    int groups;          /* of 4 numbers in a row */
+    uint8_t *code;       // (blocks, groups, 16, 4) c + 128, c from -127 to 127
+    float *scale;        // (16 blocks) s
+    float *left_out;     // (16 blocks) factor of the query's length in the margin
+    float *length;       // (16 blocks) factor of the query's left-out length
+};
+struct inmo_bytes_query {
+    const int8_t *code;  // (groups, 4) b, from -64 to 64: two products with bytes of code fit 16 bits
+    float scale, length, left_out;
+};
+
 /* One instruction set's version of the inner loops. */
 struct inmo_kernels {
     const char *name;
@@ -91,13 +105,15 @@ struct inmo_kernels {
     double (*exponentials)(int32_t count, float factor, float shift, float *x);
     /* The largest of count numbers, -inf for none. */
     float (*largest)(int32_t count, const float *x);
-    /* out[16 b + r] = Σ_j query[j] code of row r, for blocks of 16 rows (quantised.h); query bytes are below 128. */
-    void (*quantised)(int64_t blocks, int groups, const uint8_t *query, const int8_t *code, int32_t *out);
+    /* high[16 n + r] = t s (b·c) + length left_out + left_out length of row r of block first + n: no less than its
+     * score. */
+    void (*upper_bounds)(const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
+                         int64_t blocks, float *high);
     /* How many of count scores exceed bound; their positions go to hit (room for count). */
     int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
 };
 
-/* The best this machine has, chosen once; INMO_KERNEL=plain|avx2|avx512 in the environment overrides. */
+/* The best this machine has, chosen once; INMO_KERNEL=plain|avx2|avx512|neon in the environment overrides. */
 const struct inmo_kernels *inmo_kernels(void);
 /* The variants this build has and this machine can run; NULL past the end. For tests and benchmarks. */
 const struct inmo_kernels *inmo_kernels_at(int n);

@@ -1,11 +1,8 @@
-/* vector.c - the other inner loops, written once over vectors of 16 floats and compiled once for each instruction set
+/* vector.c - the other inner loops over floats, written once over vectors of 16 floats and compiled once for each instruction set
  * (src/CMakeLists.txt). */
 #include "kernel/vector.h"
 
 #include <math.h>
-#ifdef __AVX512BW__
-#include <immintrin.h>
-#endif
 
 /* Always added in this order, whatever the vector width. */
 static inline float sum16(v16 a)
@@ -136,36 +133,6 @@ static float NAMED(largest)(int32_t count, const float *x)
     return result;
 }
 
-#ifdef __AVX512BW__
-/* Bytes times bytes to 16-bit pairs (at most 2 · 127 · 127: no saturation), pairs to 32 bits. */
-static void NAMED(quantised)(int64_t blocks, int groups, const uint8_t *query, const int8_t *code, int32_t *out)
-{
-    const __m512i ones = _mm512_set1_epi16(1);
-    for (int64_t b = 0; b < blocks; b++) {
-        __m512i sum = _mm512_setzero_si512();
-        for (int g = 0; g < groups; g++, code += 64) {
-            int32_t word;
-            memcpy(&word, query + 4 * g, sizeof word);
-            sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi32(word),
-                                                                               _mm512_loadu_si512(code)), ones));
-        }
-        _mm512_storeu_si512(out + 16 * b, sum);
-    }
-}
-#else
-static void NAMED(quantised)(int64_t blocks, int groups, const uint8_t *query, const int8_t *code, int32_t *out)
-{
-    for (int64_t b = 0; b < blocks; b++) {
-        int32_t *sum = out + 16 * b;
-        memset(sum, 0, 16 * sizeof *sum);
-        for (int g = 0; g < groups; g++, code += 64)
-            for (int r = 0; r < 16; r++)
-                for (int j = 0; j < 4; j++)
-                    sum[r] += (int32_t)query[4 * g + j] * code[4 * r + j];
-    }
-}
-#endif
-
 static int32_t NAMED(above)(int32_t count, const float *score, float bound, int32_t *hit)
 {
     typedef int32_t i16 __attribute__((vector_size(64)));
@@ -195,5 +162,5 @@ const struct inmo_kernels NAMED(inmo_kernels);
 const struct inmo_kernels NAMED(inmo_kernels) = {
     TEXT(INMO_VARIANT),   NAMED(inmo_gather_range), NAMED(adam),  NAMED(dot),
     NAMED(dot_rows),      NAMED(add_scaled),   NAMED(to_half), NAMED(add_half), NAMED(exponentials), NAMED(largest),
-    NAMED(quantised), NAMED(above),
+    NAMED(inmo_upper_bounds), NAMED(above),
 };

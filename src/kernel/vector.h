@@ -1,5 +1,5 @@
-/* vector.h - vectors of 16 floats, for the two sources that are compiled once for each instruction set (gather.c,
- * vector.c). A machine with narrower vectors does each in several pieces, in the same order. */
+/* vector.h - vectors of 16 floats, for the sources that are compiled once for each instruction set (gather.c,
+ * vector.c, bytes.c). A machine with narrower vectors does each in several pieces, in the same order. */
 #ifndef INMO_KERNEL_VECTOR_H
 #define INMO_KERNEL_VECTOR_H
 
@@ -48,7 +48,9 @@ static inline void store_half(uint32_t *at, v16 low, v16 high)
     memcpy(at, &words, sizeof words);
 }
 
-/* Of gather.c. */
+/* Of gather.c and bytes.c. */
 void NAMED(inmo_gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
+void NAMED(inmo_upper_bounds)(const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
+                              int64_t blocks, float *high);
 
 #endif
