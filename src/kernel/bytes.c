@@ -6,17 +6,15 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
-#elif defined(__ARM_NEON)
+#elif defined(INMO_NEON)
 #include <arm_neon.h>
 #endif
 
-enum { BLOCK_BYTES = INMO_BYTES_BLOCK * INMO_BYTES_GROUP, AHEAD = 16 * BLOCK_BYTES };
+enum { BLOCK_BYTES = INMO_BYTES_BLOCK * INMO_BYTES_GROUP, AHEAD = 32 * BLOCK_BYTES };
 
-typedef int32_t sums __attribute__((vector_size(64)));
-
-/* start + Σ query · code for the 16 rows of a block. A product of two bytes is at most 64 · 255 in size and two of them
+/* out[r] = start + Σ query · code for the 16 rows of a block. A product of two bytes is at most 64 · 255 in size and two of them
  * fit 16 bits, so the pairwise instructions of x86 never saturate. */
-static inline sums block_products(int groups, const int8_t *query, const uint8_t *code, int32_t start)
+static inline void block_products(int groups, const int8_t *query, const uint8_t *code, int32_t start, int32_t *out)
 {
 #if defined(__AVX512BW__)
     const __m512i ones = _mm512_set1_epi16(1);
@@ -28,11 +26,10 @@ static inline sums block_products(int groups, const int8_t *query, const uint8_t
         sum = _mm512_add_epi32(
             sum, _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_loadu_si512(code), _mm512_set1_epi32(word)), ones));
     }
-    return (sums)sum;
+    _mm512_storeu_si512(out, sum);
 #elif defined(__AVX2__)
     const __m256i ones = _mm256_set1_epi16(1);
     __m256i sum[2] = {_mm256_set1_epi32(start), _mm256_set1_epi32(start)};
-    sums result;
     for (int g = 0; g < groups; g++, code += BLOCK_BYTES) {
         int32_t word;
         memcpy(&word, query + INMO_BYTES_GROUP * g, sizeof word);
@@ -43,15 +40,13 @@ static inline sums block_products(int groups, const int8_t *query, const uint8_t
             sum[h] = _mm256_add_epi32(sum[h], _mm256_madd_epi16(pairs, ones));
         }
     }
-    memcpy(&result, sum, sizeof result);
-    return result;
-#elif defined(__ARM_NEON)
+    memcpy(out, sum, sizeof sum);
+#elif defined(INMO_NEON)
     /* NEON multiplies bytes of one kind: c = code - 128 is the code with its highest bit turned over, and what the query
      * has too little of then, 128 Σ b, is added at the end. */
     const uint8x16_t turn = vdupq_n_u8(INMO_BYTES_ZERO);
     int32x4_t sum[4] = {vdupq_n_s32(start), vdupq_n_s32(start), vdupq_n_s32(start), vdupq_n_s32(start)};
     int32_t total = 0;
-    sums result;
     for (int g = 0; g < groups; g++, code += BLOCK_BYTES) {
         int32_t word;
         int8x16_t four;
@@ -66,19 +61,15 @@ static inline sums block_products(int groups, const int8_t *query, const uint8_t
         for (int j = 0; j < INMO_BYTES_GROUP; j++)
             total += query[INMO_BYTES_GROUP * g + j];
     }
-    memcpy(&result, sum, sizeof result);
-    return result + INMO_BYTES_ZERO * total;
+    for (int h = 0; h < 4; h++)
+        vst1q_s32(out + 4 * h, vaddq_s32(sum[h], vdupq_n_s32(INMO_BYTES_ZERO * total)));
 #else
-    int32_t sum[INMO_BYTES_BLOCK];
-    sums result;
     for (int r = 0; r < INMO_BYTES_BLOCK; r++)
-        sum[r] = start;
+        out[r] = start;
     for (int g = 0; g < groups; g++, code += BLOCK_BYTES)
         for (int r = 0; r < INMO_BYTES_BLOCK; r++)
             for (int j = 0; j < INMO_BYTES_GROUP; j++)
-                sum[r] += query[INMO_BYTES_GROUP * g + j] * code[INMO_BYTES_GROUP * r + j];
-    memcpy(&result, sum, sizeof result);
-    return result;
+                out[r] += query[INMO_BYTES_GROUP * g + j] * code[INMO_BYTES_GROUP * r + j];
 #endif
 }
 
@@ -90,11 +81,16 @@ void NAMED(inmo_upper_bounds)(const struct inmo_bytes *rows, const struct inmo_b
         sum += query->code[j];
     for (int64_t n = 0; n < blocks; n++) {
         int64_t at = (first + n) * INMO_BYTES_BLOCK;
-        sums product = block_products(rows->groups, query->code,
-                                      rows->code + (size_t)at * INMO_BYTES_GROUP * (size_t)rows->groups,
-                                      -INMO_BYTES_ZERO * sum);
-        v16 about = __builtin_convertvector(product, v16) * (query->scale * load(rows->scale + at));
-        store(high + INMO_BYTES_BLOCK * n, about + (query->length * load(rows->left_out + at) +
-                                                    query->left_out * load(rows->length + at)));
+        int32_t product[INMO_BYTES_BLOCK];
+        block_products(rows->groups, query->code, rows->code + (size_t)at * INMO_BYTES_GROUP * (size_t)rows->groups,
+                       -INMO_BYTES_ZERO * sum, product);
+        EACH (p, PARTS) {
+            int64_t from = at + LANES * p;
+            mask whole;
+            memcpy(&whole, product + LANES * p, sizeof whole);
+            store(high + INMO_BYTES_BLOCK * n + LANES * p,
+                  __builtin_convertvector(whole, vec) * (query->scale * load(rows->scale + from)) +
+                      (query->length * load(rows->left_out + from) + query->left_out * load(rows->length + from)));
+        }
     }
 }

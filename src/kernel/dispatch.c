@@ -13,6 +13,9 @@ extern const struct inmo_kernels inmo_kernels_avx2;
 #ifdef INMO_HAVE_avx512
 extern const struct inmo_kernels inmo_kernels_avx512;
 #endif
+#ifdef INMO_HAVE_neon
+extern const struct inmo_kernels inmo_kernels_neon;
+#endif
 
 const struct inmo_kernels *inmo_kernels_at(int n)
 {
@@ -26,6 +29,9 @@ const struct inmo_kernels *inmo_kernels_at(int n)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         runnable[count++] = &inmo_kernels_avx512;
+#endif
+#ifdef INMO_HAVE_neon
+    runnable[count++] = &inmo_kernels_neon;
 #endif
     return n < count ? runnable[n] : NULL;
 }

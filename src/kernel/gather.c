@@ -60,62 +60,69 @@ static const float *plus_row(const struct inmo_gather *job, int32_t v)
     return job->plus + (size_t)job->plus_position[v] * (size_t)job->dim;
 }
 
-/* One stretch with the sum in registers from beginning to end, for a number of vectors known when compiled. FROM is the
- * type of a row's words, WORDS how many a row has, ADD how they are added. */
-#define SUM_STRETCH(name, vectors, FROM, SOURCE, WORDS, ADD)                                                      \
+/* One stretch with the sum in registers from beginning to end, for a dim known when compiled. FROM is the type of a row's
+ * words, SIZE how many a row has, ADD how they are added. */
+#define SUM_STRETCH(name, dim_, FROM, SOURCE, SIZE, ADD)                                                          \
     static inline void name(const struct inmo_gather *job, const struct stretch *s)                               \
     {                                                                                                             \
+        enum { VECTORS = (dim_) / LANES };                                                                        \
         const FROM *x = job->SOURCE;                                                                              \
         const float *begin = s->first ? first_term(job, s->v) : s->carry, *plus;                                  \
-        v16 acc[vectors];                                                                                         \
-        for (int j = 0; j < vectors; j++)                                                                         \
-            acc[j] = begin ? load(begin + 16 * j) : (v16){0};                                                     \
+        vec acc[VECTORS];                                                                                         \
+        EACH (j, VECTORS)                                                                                         \
+            acc[j] = begin ? load(begin + LANES * j) : (vec){0};                                                  \
         for (int32_t n = 0; n < s->count; n++) {                                                                  \
-            const FROM *from = x + (size_t)s->row[n] * (WORDS);                                                   \
+            const FROM *from = x + (size_t)s->row[n] * (SIZE);                                                    \
             if (n + AHEAD < s->readable)                                                                          \
-                prefetch_row((const float *)(x + (size_t)s->row[n + AHEAD] * (WORDS)), WORDS);                    \
+                prefetch_row((const float *)(x + (size_t)s->row[n + AHEAD] * (SIZE)), SIZE);                      \
             if (s->weight) {                                                                                      \
-                v16 factor = (v16){0} + s->weight[n];                                                             \
-                ADD(vectors, factor *)                                                                            \
+                vec factor = (vec){0} + s->weight[n];                                                             \
+                ADD(dim_, factor *)                                                                               \
             } else {                                                                                              \
-                ADD(vectors, )                                                                                    \
+                ADD(dim_, )                                                                                       \
             }                                                                                                     \
         }                                                                                                         \
         if (!s->last) {                                                                                           \
-            for (int j = 0; j < vectors; j++)                                                                     \
-                store(s->carry + 16 * j, acc[j]);                                                                 \
+            EACH (j, VECTORS)                                                                                     \
+                store(s->carry + LANES * j, acc[j]);                                                              \
             return;                                                                                               \
         }                                                                                                         \
         if (job->scale) {                                                                                         \
-            float scale = job->scale[s->v];                                                                       \
-            for (int j = 0; j < vectors; j++)                                                                     \
+            vec scale = (vec){0} + job->scale[s->v];                                                              \
+            EACH (j, VECTORS)                                                                                     \
                 acc[j] *= scale;                                                                                  \
         }                                                                                                         \
         plus = plus_row(job, s->v);                                                                               \
-        for (int j = 0; plus && j < vectors; j++)                                                                 \
-            acc[j] += load(plus + 16 * j);                                                                        \
-        if (job->half_out)                                                                                        \
-            for (int j = 0; j < vectors; j += 2)                                                                  \
-                store_half(job->half_out + (size_t)s->n * (8 * vectors) + 8 * j, acc[j], acc[j + 1]);             \
-        else                                                                                                      \
-            for (int j = 0; j < vectors; j++)                                                                     \
-                store(job->out + (size_t)s->n * (16 * vectors) + 16 * j, acc[j]);                                 \
+        if (plus)                                                                                                 \
+            EACH (j, VECTORS)                                                                                     \
+                acc[j] += load(plus + LANES * j);                                                                 \
+        if (job->half_out) {                                                                                      \
+            uint32_t *out = job->half_out + (size_t)s->n * ((dim_) / 2);                                          \
+            EACH (j, VECTORS / 2)                                                                                 \
+                store_half(out + LANES * j, acc[LOW(j)], acc[LOW(j) + PARTS]);                                    \
+        } else {                                                                                                  \
+            float *out = job->out + (size_t)s->n * (dim_);                                                        \
+            EACH (j, VECTORS)                                                                                     \
+                store(out + LANES * j, acc[j]);                                                                   \
+        }                                                                                                         \
     }
-#define ADD_FLOATS(vectors, FACTOR)                                                                               \
-    for (int j = 0; j < vectors; j++)                                                                             \
-        acc[j] += FACTOR load(from + 16 * j);
-#define ADD_HALVES(vectors, FACTOR)                                                                               \
-    for (int j = 0; j < vectors; j += 2) {                                                                        \
-        u16 words = load_words(from + 8 * j);                                                                     \
-        acc[j] += FACTOR(v16)(words << 16);                                                                       \
-        acc[j + 1] += FACTOR(v16)(words & 0xffff0000u);                                                           \
+/* Words j of a row in half precision hold vector LOW(j) in their lower halves and the one 16 numbers on in their upper. */
+#define LOW(j) ((j) / PARTS * 2 * PARTS + (j) % PARTS)
+#define ADD_FLOATS(dim_, FACTOR)                                                                                  \
+    EACH (j, (dim_) / LANES)                                                                                      \
+        acc[j] += FACTOR load(from + LANES * j);
+#define ADD_HALVES(dim_, FACTOR)                                                                                  \
+    EACH (j, (dim_) / LANES / 2) {                                                                                \
+        words both = load_words(from + LANES * j);                                                                \
+        acc[LOW(j)] += FACTOR(vec)(both << 16);                                                                   \
+        acc[LOW(j) + PARTS] += FACTOR(vec)(both & 0xffff0000u);                                                   \
     }
-SUM_STRETCH(sum_float_32, 2, float, x, 32, ADD_FLOATS)
-SUM_STRETCH(sum_float_64, 4, float, x, 64, ADD_FLOATS)
-SUM_STRETCH(sum_float_128, 8, float, x, 128, ADD_FLOATS)
-SUM_STRETCH(sum_half_32, 2, uint32_t, half, 16, ADD_HALVES)
-SUM_STRETCH(sum_half_64, 4, uint32_t, half, 32, ADD_HALVES)
-SUM_STRETCH(sum_half_128, 8, uint32_t, half, 64, ADD_HALVES)
+SUM_STRETCH(sum_float_32, 32, float, x, 32, ADD_FLOATS)
+SUM_STRETCH(sum_float_64, 64, float, x, 64, ADD_FLOATS)
+SUM_STRETCH(sum_float_128, 128, float, x, 128, ADD_FLOATS)
+SUM_STRETCH(sum_half_32, 32, uint32_t, half, 16, ADD_HALVES)
+SUM_STRETCH(sum_half_64, 64, uint32_t, half, 32, ADD_HALVES)
+SUM_STRETCH(sum_half_128, 128, uint32_t, half, 64, ADD_HALVES)
 
 /* Any dim: the sum is in memory. */
 static void sum_any(const struct inmo_gather *job, const struct stretch *s)
@@ -132,10 +139,11 @@ static void sum_any(const struct inmo_gather *job, const struct stretch *s)
         float factor = s->weight ? s->weight[n] : 1;
         if (job->half) {
             const uint32_t *from = job->half + (size_t)s->row[n] * (size_t)dim / 2;
-            for (int j = 0; j < dim; j += INMO_HALF_BLOCK) {
-                u16 words = load_words(from + j / 2);
-                store(sum + j, load(sum + j) + factor * (v16)(words << 16));
-                store(sum + j + 16, load(sum + j + 16) + factor * (v16)(words & 0xffff0000u));
+            for (int j = 0; j < dim / 2; j += LANES) {
+                float *low = sum + j / 16 * INMO_HALF_BLOCK + j % 16;
+                words both = load_words(from + j);
+                store(low, load(low) + factor * (vec)(both << 16));
+                store(low + 16, load(low + 16) + factor * (vec)(both & 0xffff0000u));
             }
         } else {
             const float *from = job->x + (size_t)s->row[n] * (size_t)dim;
@@ -148,8 +156,10 @@ static void sum_any(const struct inmo_gather *job, const struct stretch *s)
     for (int j = 0; j < dim; j++)
         sum[j] = scale * sum[j] + (plus ? plus[j] : 0);
     if (job->half_out)
-        for (int j = 0; j < dim; j += INMO_HALF_BLOCK)
-            store_half(job->half_out + ((size_t)s->n * (size_t)dim + (size_t)j) / 2, load(sum + j), load(sum + j + 16));
+        for (int j = 0; j < dim / 2; j += LANES) {
+            const float *low = sum + j / 16 * INMO_HALF_BLOCK + j % 16;
+            store_half(job->half_out + (size_t)s->n * (size_t)dim / 2 + j, load(low), load(low + 16));
+        }
     else
         memcpy(job->out + (size_t)s->n * (size_t)dim, sum, (size_t)dim * sizeof *sum);
 }
@@ -232,10 +242,10 @@ static void pick_terms(const struct inmo_gather *job, const int32_t *neighbour, 
 static void prefetch_first(const struct inmo_gather *job, int32_t v)
 {
     int64_t at = job->graph->offset[v], end = job->graph->offset[v + 1];
-    int words = job->half ? job->dim / 2 : job->dim;
+    int size = job->half ? job->dim / 2 : job->dim;
     const float *x = job->half ? (const float *)job->half : job->x;
     for (end = end - at > AHEAD ? at + AHEAD : end; at < end; at++)
-        prefetch_row(x + (size_t)job->graph->neighbour[at] * (size_t)words, words);
+        prefetch_row(x + (size_t)job->graph->neighbour[at] * (size_t)size, size);
 }
 
 static inline int32_t asked(const struct inmo_gather *job, int32_t n)

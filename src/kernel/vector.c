@@ -1,33 +1,36 @@
-/* vector.c - the other inner loops over floats, written once over vectors of 16 floats and compiled once for each instruction set
+/* vector.c - the other inner loops over floats, written once and compiled once for each instruction set
  * (src/CMakeLists.txt). */
 #include "kernel/vector.h"
 
 #include <math.h>
 
-/* Always added in this order, whatever the vector width. */
-static inline float sum16(v16 a)
+/* Always added in this order, whatever the vector width: 8 apart, 4 apart, 2 apart, neighbours. */
+static inline float sum16(const vec *parts)
 {
-    float part[8];
-    for (int j = 0; j < 8; j++)
-        part[j] = a[j] + a[j + 8];
-    for (int j = 0; j < 4; j++)
-        part[j] += part[j + 4];
-    return (part[0] + part[2]) + (part[1] + part[3]);
+    typedef float four __attribute__((vector_size(16)));
+    four all[4], sum;
+    memcpy(all, parts, sizeof all);
+    sum = (all[0] + all[2]) + (all[1] + all[3]);
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
 static void NAMED(to_half)(int dim, float factor, const float *x, uint32_t *out)
 {
     for (int j = 0; j < dim; j += INMO_HALF_BLOCK)
-        store_half(out + j / 2, factor * load(x + j), factor * load(x + j + 16));
+        EACH (p, PARTS)
+            store_half(out + j / 2 + LANES * p, factor * load(x + j + LANES * p),
+                       factor * load(x + j + 16 + LANES * p));
 }
 
 static void NAMED(add_half)(int dim, const uint32_t *x, float *out)
 {
-    for (int j = 0; j < dim; j += INMO_HALF_BLOCK) {
-        u16 words = load_words(x + j / 2);
-        store(out + j, load(out + j) + (v16)(words << 16));
-        store(out + j + 16, load(out + j + 16) + (v16)(words & 0xffff0000u));
-    }
+    for (int j = 0; j < dim; j += INMO_HALF_BLOCK)
+        EACH (p, PARTS) {
+            words both = load_words(x + j / 2 + LANES * p);
+            float *low = out + j + LANES * p;
+            store(low, load(low) + (vec)(both << 16));
+            store(low + 16, load(low + 16) + (vec)(both & 0xffff0000u));
+        }
 }
 
 static void NAMED(adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *v,
@@ -43,11 +46,12 @@ static void NAMED(adam)(int64_t count, struct inmo_adam adam, const float *gradi
 
 static float NAMED(dot)(int dim, const float *a, const float *b)
 {
-    v16 acc = {0};
+    vec acc[PARTS] = {{0}};
     float rest = 0;
     int j = 0;
     for (; j + 16 <= dim; j += 16)
-        acc += load(a + j) * load(b + j);
+        EACH (p, PARTS)
+            acc[p] += load(a + j + LANES * p) * load(b + j + LANES * p);
     for (; j < dim; j++)
         rest += a[j] * b[j];
     return sum16(acc) + rest;
@@ -69,19 +73,18 @@ static void NAMED(add_scaled)(int dim, float factor, const float *x, float *out)
 
 /* e^x = 2^n e^f with n = round(x / ln 2), |f| <= ln 2 / 2, e^f by its series to the 7th power (remainder below 1e-8).
  * Below -87 the result is 0: what is left out is less than the smallest normal float. */
-static inline v16 exponential(v16 x)
+static inline vec exponential(vec x)
 {
-    typedef int32_t i16 __attribute__((vector_size(64)));
-    const v16 magic = {0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f,
-                       0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f, 0x1.8p23f};
-    i16 tiny = x < -87.0f, bits;
-    v16 clamped = (v16)(((i16)x & ~tiny) | ((i16)(v16){0} & tiny)), shifted, n, f, sum;
-    clamped = (v16)(((i16)clamped & ~(clamped > 88.0f)) | ((i16)(magic * 0 + 88.0f) & (clamped > 88.0f)));
-    shifted = clamped * 1.44269504f + magic;   /* the integer is in the low bits of the mantissa */
+    const vec magic = (vec){0} + 0x1.8p23f;
+    mask tiny = x < -87.0f, bits;
+    vec shifted, n, f, sum;
+    x = chosen(tiny, (vec){0}, x);
+    x = chosen(x > 88.0f, (vec){0} + 88.0f, x);
+    shifted = x * 1.44269504f + magic;   /* the integer is in the low bits of the mantissa */
     n = shifted - magic;
-    f = clamped - n * 0.693145752f;            /* ln 2 in two parts, so that f keeps its low bits */
+    f = x - n * 0.693145752f;            /* ln 2 in two parts, so that f keeps its low bits */
     f = f - n * 1.42860677e-6f;
-    sum = 1.0f / 5040 + magic * 0;
+    sum = (vec){0} + 1.0f / 5040;
     sum = sum * f + 1.0f / 720;
     sum = sum * f + 1.0f / 120;
     sum = sum * f + 1.0f / 24;
@@ -89,61 +92,56 @@ static inline v16 exponential(v16 x)
     sum = sum * f + 0.5f;
     sum = sum * f + 1.0f;
     sum = sum * f + 1.0f;
-    bits = (i16)sum + ((i16)shifted << 23);
-    return (v16)(bits & ~tiny);
+    bits = (mask)sum + ((mask)shifted << 23);
+    return (vec)(bits & ~tiny);
 }
 
 static double NAMED(exponentials)(int32_t count, float factor, float shift, float *x)
 {
-    v16 total = {0};
-    double sum = 0;
+    vec total[PARTS] = {{0}};
+    double sum;
     int32_t n = 0;
-    for (; n + 16 <= count; n += 16) {
-        v16 value = exponential(load(x + n) * factor - shift);
-        store(x + n, value);
-        total += value;
-    }
+    for (; n + 16 <= count; n += 16)
+        EACH (p, PARTS) {
+            vec value = exponential(load(x + n + LANES * p) * factor - shift);
+            store(x + n + LANES * p, value);
+            total[p] += value;
+        }
     sum = (double)sum16(total);
-    if (n < count) {
-        v16 rest = {0};
-        memcpy(&rest, x + n, (size_t)(count - n) * sizeof *x);
-        rest = exponential(rest * factor - shift);
-        memcpy(x + n, &rest, (size_t)(count - n) * sizeof *x);
-        for (int32_t j = n; j < count; j++)
-            sum += (double)x[j];
+    for (; n < count; n++) {
+        x[n] = exponential((vec){x[n]} * factor - shift)[0];
+        sum += (double)x[n];
     }
     return sum;
 }
 
 static float NAMED(largest)(int32_t count, const float *x)
 {
-    typedef int32_t i16 __attribute__((vector_size(64)));
-    v16 most = (v16){0} - INFINITY;
+    vec most = (vec){0} - INFINITY;
     float result = -INFINITY;
     int32_t n = 0;
-    for (; n + 16 <= count; n += 16) {
-        v16 here = load(x + n);
-        i16 larger = here > most;
-        most = (v16)(((i16)here & larger) | ((i16)most & ~larger));
+    for (; n + LANES <= count; n += LANES) {
+        vec here = load(x + n);
+        most = chosen(here > most, here, most);
     }
     for (; n < count; n++)
         result = x[n] > result ? x[n] : result;
-    for (int j = 0; j < 16; j++)
+    for (int j = 0; j < LANES; j++)
         result = most[j] > result ? most[j] : result;
     return result;
 }
 
 static int32_t NAMED(above)(int32_t count, const float *score, float bound, int32_t *hit)
 {
-    typedef int32_t i16 __attribute__((vector_size(64)));
     int32_t hits = 0, n = 0;
     for (; n + 64 <= count; n += 64) {
         /* Almost always none of the 64 qualifies: one test for all of them. */
-        i16 any = (load(score + n) > bound) | (load(score + n + 16) > bound) | (load(score + n + 32) > bound) |
-                  (load(score + n + 48) > bound);
-        int64_t word[8], some = 0;
+        mask any = {0};
+        int64_t word[LANES / 2], some = 0;
+        EACH (p, 64 / LANES)
+            any |= load(score + n + LANES * p) > bound;
         memcpy(word, &any, sizeof word);
-        for (int j = 0; j < 8; j++)
+        EACH (j, LANES / 2)
             some |= word[j];
         if (some)
             for (int32_t j = n; j < n + 64; j++) {

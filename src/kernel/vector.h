@@ -1,5 +1,6 @@
-/* vector.h - vectors of 16 floats, for the sources that are compiled once for each instruction set (gather.c,
- * vector.c, bytes.c). A machine with narrower vectors does each in several pieces, in the same order. */
+/* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c, bytes.c).
+ * Where the order of additions matters, numbers go in blocks of 16: one vector with AVX-512, 2 or 4 parts elsewhere, added
+ * in the same order. */
 #ifndef INMO_KERNEL_VECTOR_H
 #define INMO_KERNEL_VECTOR_H
 
@@ -13,39 +14,59 @@
 #define TEXT_(a) #a
 #define TEXT(a) TEXT_(a)
 
-typedef float v16 __attribute__((vector_size(64), aligned(4)));
-typedef uint32_t u16 __attribute__((vector_size(64)));
+/* As wide as the machine's registers are: a wider vector would be kept in memory, a sum of it with it. */
+#if defined(__AVX512F__)
+enum { LANES = 16 };
+#elif defined(__AVX__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+enum { PARTS = 16 / LANES };  /* of 16 floats */
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+typedef int32_t mask __attribute__((vector_size(4 * LANES)));  /* of comparisons: all bits or none */
 
-static inline v16 load(const float *at)
+/* A loop over the parts of a vector, whose number is known when compiled, is written out: what it indexes is then in
+ * registers. */
+#define EACH(j, count) _Pragma("GCC unroll 32") for (int j = 0; j < (count); j++)
+
+static inline vec load(const float *at)
 {
-    v16 value;
+    vec value;
     memcpy(&value, at, sizeof value);
     return value;
 }
 
-static inline void store(float *at, v16 value)
+static inline void store(float *at, vec value)
 {
     memcpy(at, &value, sizeof value);
 }
 
-static inline u16 load_words(const uint32_t *at)
+static inline words load_words(const uint32_t *at)
 {
-    u16 value;
+    words value;
     memcpy(&value, at, sizeof value);
     return value;
 }
 
-/* The upper halves of a, rounded to nearest even. */
-static inline u16 rounded(v16 a)
+/* yes where the mask has bits, else no */
+static inline vec chosen(mask which, vec yes, vec no)
 {
-    u16 bits = (u16)a;
+    return (vec)(((mask)yes & which) | ((mask)no & ~which));
+}
+
+/* The upper halves of a, rounded to nearest even. */
+static inline words rounded(vec a)
+{
+    words bits = (words)a;
     return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
 }
 
-static inline void store_half(uint32_t *at, v16 low, v16 high)
+static inline void store_half(uint32_t *at, vec low, vec high)
 {
-    u16 words = rounded(low) | (rounded(high) << 16);
-    memcpy(at, &words, sizeof words);
+    words both = rounded(low) | (rounded(high) << 16);
+    memcpy(at, &both, sizeof both);
 }
 
 /* Of gather.c and bytes.c. */
