@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DATA ?= ../shared/data
 
-.PHONY: all demo test test-asan test-data bench install clean help setup
+.PHONY: all demo test test-asan test-data test-aarch64 bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -23,6 +23,10 @@ test-asan: setup
 test-data: all
 	@tests/data/run.sh $(DATA)
 
+test-aarch64:
+	@tools/setup.sh cross
+	@tools/test-aarch64.sh
+
 bench: setup-bench all
 	@cmake --build --preset release --target bench
 	@bench/run.sh $(DATA)
@@ -31,7 +35,7 @@ install: all
 	@cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-dev build-asan build-tsan demo-out
+	rm -rf build build-dev build-asan build-tsan build-aarch64 demo-out
 
 setup:
 	@tools/setup.sh
@@ -46,7 +50,8 @@ help:
 	@echo "make test       all tests that need no data"
 	@echo "make test-asan  the same with the address and undefined-behaviour sanitizers, in build-asan/"
 	@echo "make test-data  tests on real data sets, skipped where DATA=$(DATA) does not have them"
-	@echo "make bench      speed beside PyTorch (installs python3-torch)"
+	@echo "make test-aarch64  the tests on 64-bit ARM: cross-compiled, run by qemu (installs both)"
+	@echo "make bench      speed beside PyTorch, GraphBLAS, librsb and faiss (installs them)"
 	@echo "make install    to PREFIX=$(PREFIX); DESTDIR is honoured"
 	@echo "make clean      remove everything that was built"
 

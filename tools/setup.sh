@@ -3,6 +3,7 @@
 #
 #     tools/setup.sh          what building and testing need
 #     tools/setup.sh bench    the same, and what the comparisons in bench/ need
+#     tools/setup.sh cross    the same, and what tools/test-aarch64.sh needs
 #
 # Asks dpkg which packages are missing and installs only those (as root, or through sudo). Says nothing when
 # nothing is missing, and does not touch the network then.
@@ -13,9 +14,10 @@ packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapack
 
 case "${1-}" in
 '') ;;
-bench) packages+=(python3-torch python3-numpy gnuplot-nox valgrind) ;;
+bench) packages+=(python3-torch python3-numpy python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind) ;;
+cross) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
 *)
-    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench]" >&2
+    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross]" >&2
     exit 2
     ;;
 esac
