@@ -6,10 +6,9 @@
  * Prints one JSON line: the median and the 99th percentile of inmo_recommend, how many items had to be scored in float,
  * beside it a plain scan of all items, interleaved; and how long the model took to load and its view to make (all
  * threads). */
-#include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
-#include "kernel/kernel.h"
+#include "kernel/quantised.h"
 #include "view/view.h"
 
 #include <stdio.h>
@@ -40,7 +39,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_recommend MODEL [REQUESTS]\n%s\n", error.message);
         return 2;
     }
-    float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
     for (int n = 0; n < requests; n++) {
         const char *history[HISTORY];
         struct inmo_query query;
@@ -67,10 +65,7 @@ int main(int argc, char **argv)
             return 1;
         scored_sum += (double)scored;
         begin = inmo_now();
-        inmo_kernels()->dot_rows(view->items.count, view->dim, person.r, inmo_view_item_row(view, 0), score);
-        top.count = 0;
-        for (int32_t i = 0; i < view->items.count; i++)
-            inmo_top_add(&top, score[i], i);
+        inmo_scan_top(inmo_view_item_row(view, 0), view->items.count, view->dim, person.r, NULL, &top);
         plain[n] = 1e3 * (inmo_now() - begin);
         inmo_person_free(&person);
     }
@@ -80,7 +75,6 @@ int main(int argc, char **argv)
            "\"plain_scan_p50_ms\": %.3f, \"items_scored_in_float\": %.0f, \"load_ms\": %.1f, \"view_ms\": %.1f}\n",
            view->items.count, view->dim, requests, fast[requests / 2], fast[requests * 99 / 100], plain[requests / 2],
            scored_sum / requests, 1e3 * (loaded - begun), 1e3 * (viewed - loaded));
-    inmo_free(score);
     inmo_view_free(view);
     inmo_model_free(model);
     return 0;

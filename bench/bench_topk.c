@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_K = 1000, TILE = 1024 };
+enum { MOST_K = 1000 };
 
 static float *read_rows(const char *path, int dim, int64_t *count)
 {
@@ -32,22 +32,6 @@ static float *read_rows(const char *path, int dim, int64_t *count)
     if (stream)
         fclose(stream);
     return rows;
-}
-
-/* Every row scored in float, a tile at a time. */
-static void scan(const float *rows, int64_t count, int dim, const float *query, struct inmo_top *top)
-{
-    const struct inmo_kernels *kernels = inmo_kernels();
-    float score[TILE];
-    int32_t hit[TILE];
-    for (int64_t begin = 0; begin < count; begin += TILE) {
-        int32_t tile = count - begin < TILE ? (int32_t)(count - begin) : TILE, hits;
-        kernels->dot_rows(tile, dim, query, rows + begin * dim, score);
-        hits = kernels->above(tile, score, inmo_top_bound(top), hit);
-        for (int32_t h = 0; h < hits; h++)
-            inmo_top_add(top, score[hit[h]], (int32_t)begin + hit[h]);
-    }
-    inmo_top_sort(top);
 }
 
 int main(int argc, char **argv)
@@ -78,7 +62,7 @@ int main(int argc, char **argv)
             fast += inmo_now() - begin;
             scored += (double)exact;
             begin = inmo_now();
-            scan(rows, count, dim, query + n * dim, &plain_top);
+            inmo_scan_top(rows, count, dim, query + n * dim, NULL, &plain_top);
             plain += inmo_now() - begin;
             same = same && top.count == plain_top.count &&
                    memcmp(item[0], item[1], (size_t)top.count * sizeof **item) == 0;

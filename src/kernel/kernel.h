@@ -88,6 +88,8 @@ struct inmo_bytes_query {
     float scale, length, left_out;
 };
 
+struct inmo_probes;
+
 /* One instruction set's version of the inner loops. */
 struct inmo_kernels {
     const char *name;
@@ -111,6 +113,7 @@ struct inmo_kernels {
                          int64_t blocks, float *high);
     /* How many of count scores exceed bound; their positions go to hit (room for count). */
     int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
+    const struct inmo_probes *probes;  /* probe.h */
 };
 
 /* The best this machine has, chosen once; INMO_KERNEL=plain|avx2|avx512|neon in the environment overrides. */

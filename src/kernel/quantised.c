@@ -201,3 +201,21 @@ done:
     inmo_free(code);
     return status;
 }
+
+void inmo_scan_top(const float *rows, int64_t count, int dim, const float *query, const uint8_t *closed,
+                   struct inmo_top *top)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    float score[TILE];
+    int32_t hit[TILE];
+    top->count = 0;
+    for (int64_t begin = 0; begin < count; begin += TILE) {
+        int32_t tile = count - begin < TILE ? (int32_t)(count - begin) : TILE, hits;
+        kernels->dot_rows(tile, dim, query, rows + begin * dim, score);
+        hits = kernels->above(tile, score, inmo_top_bound(top), hit);
+        for (int32_t h = 0; h < hits; h++)
+            if (!closed || !closed[begin + hit[h]])
+                inmo_top_add(top, score[hit[h]], (int32_t)begin + hit[h]);
+    }
+    inmo_top_sort(top);
+}

@@ -33,4 +33,8 @@ void inmo_quantised_free(struct inmo_quantised *quantised);
 enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query, const uint8_t *closed,
                                     struct inmo_top *top, int64_t *scored, struct inmo_error *error);
 
+/* The naive twin: every row is scored in float. */
+void inmo_scan_top(const float *rows, int64_t count, int dim, const float *query, const uint8_t *closed,
+                   struct inmo_top *top);
+
 #endif

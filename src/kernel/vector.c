@@ -160,5 +160,5 @@ const struct inmo_kernels NAMED(inmo_kernels);
 const struct inmo_kernels NAMED(inmo_kernels) = {
     TEXT(INMO_VARIANT),   NAMED(inmo_gather_range), NAMED(adam),  NAMED(dot),
     NAMED(dot_rows),      NAMED(add_scaled),   NAMED(to_half), NAMED(add_half), NAMED(exponentials), NAMED(largest),
-    NAMED(inmo_upper_bounds), NAMED(above),
+    NAMED(inmo_upper_bounds), NAMED(above), &NAMED(inmo_probes),
 };

@@ -1,4 +1,5 @@
-/* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c, bytes.c).
+/* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c, bytes.c,
+ * probe.c).
  * Where the order of additions matters, numbers go in blocks of 16: one vector with AVX-512, 2 or 4 parts elsewhere, added
  * in the same order. */
 #ifndef INMO_KERNEL_VECTOR_H
@@ -69,7 +70,8 @@ static inline void store_half(uint32_t *at, vec low, vec high)
     memcpy(at, &both, sizeof both);
 }
 
-/* Of gather.c and bytes.c. */
+/* Of gather.c, bytes.c and probe.c. */
+extern const struct inmo_probes NAMED(inmo_probes);
 void NAMED(inmo_gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
 void NAMED(inmo_upper_bounds)(const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
                               int64_t blocks, float *high);

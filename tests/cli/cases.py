@@ -131,6 +131,29 @@ def case_json_outputs_have_the_promised_keys(world):
     keys(world, world.inmo("info", "data", "--json")[0], "kind", "users", "items", "interactions")
 
 
+def case_bench_puts_every_kernel_beside_its_limit(world):
+    data = os.path.join(world.small, "data")
+    report = keys(world, world.inmo("bench", data, "--seconds", "0.01", "--threads", "1", "--json")[0], "threads",
+                  "instructions", "blas", "l2_bytes", "l3_bytes", "users", "items", "interactions", "rates", "kernels",
+                  "seconds")
+    world.check(report["users"] == 200 and report["items"] == 100 and report["threads"] == 1, str(report))
+    rates = {(rate["what"], rate["level"]): rate["per_second"] for rate in report["rates"]}
+    for what in ("read", "update", "rows of 128 bytes", "rows of 256 bytes"):
+        for level in ("L2", "L3", "memory"):
+            # Nothing moves less than 50 MB or more than 10 TB a second.
+            world.check(5e7 < rates[what, level] < 1e13, f"{what} from {level}: {rates}")
+    world.check(1e8 < rates["multiply-add", None] < 1e14, str(rates))
+    world.check(len(report["kernels"]) == 10, str(report["kernels"]))
+    for kernel in report["kernels"]:
+        world.check(kernel["runs"] >= 3 and kernel["bytes"] > 0 and kernel["flops"] > 0 and
+                    kernel["bound"] in ("memory", "arithmetic") and kernel["limit_ms"] > 0 and
+                    abs(kernel["ratio"] - kernel["ms"] / kernel["limit_ms"]) < 1e-6 * kernel["ratio"], str(kernel))
+    table = world.inmo("bench", data, "--seconds", "0.01")[0]
+    for kernel in report["kernels"]:
+        world.check(kernel["name"] in table, table)
+    world.check("nowhere" in world.inmo("bench", "nowhere", code=4)[1], "a data set that is not there")
+
+
 def case_settings_of_a_run_are_a_configuration_file(world):
     data = os.path.join(world.small, "data")
     trained = json.loads(world.inmo("train", data, "-o", "a", "--model", "inmo-mf", "--dim", "8", "--epochs", "2",
