@@ -1,5 +1,6 @@
 #!/bin/bash
-# run.sh - what `make bench` runs: sparse products of PyTorch, then a training step of PyTorch beside ours.
+# run.sh - what `make bench` runs: each kernel beside the machine's limits; then beside others, interleaved: sparse products
+# (GraphBLAS, librsb, PyTorch), top-k (faiss), a training step (PyTorch).
 #
 #     bench/run.sh [FOLDER]    FOLDER has gowalla.tsv.zst; without it a synthetic log of that size is made
 set -euo pipefail
@@ -18,10 +19,13 @@ if [ ! -d "$out" ]; then
     fi
 fi
 
+build/inmo bench "$out"
 build/bench_gather "$out"
 build/bench_rank "$out"
 build/bench_read
-"$python" bench/torch_spmm.py "$out"
+GLIBC_TUNABLES=glibc.malloc.hugetlb=1 GOMP_SPINCOUNT=10000 build/bench_spmm "$out"
+GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "$python" bench/torch_spmm.py "$out" --inmo build/bench_spmm
+"$python" bench/compare_topk.py build/bench_topk
 if [ -x build/bench_step ]; then
     "$python" bench/compare_step.py "$out" build/bench_step
 else

@@ -3,13 +3,17 @@
 
     z_user = D_user^-1 Y z_item,   z_item = D_item^-1 Y' z_user        (users + items) x dim, weighted or as means
 
-    /usr/bin/python3 bench/torch_spmm.py DATA [--dim 64] [--threads 2] [--rounds 5]
+    /usr/bin/python3 bench/torch_spmm.py DATA [--inmo build/bench_spmm] [--dim 64] [--threads 2] [--rounds 5]
 
 DATA is a prepared directory or a file of pairs (torch_data.py). All ways are checked against each other; the times
-are medians, the rounds interleaved so that all ways see the same machine.
+are medians, the rounds interleaved so that all ways see the same machine. With --inmo each round also runs ours (DATA must
+be a prepared directory and dim 64), and ratios to it are given: median, least and most of the rounds.
 """
 import argparse
+import json
+import os
 import statistics
+import subprocess
 import time
 import warnings
 
@@ -74,12 +78,19 @@ def ways(graph, dim):
     }
 
 
+def run_ours(program, data, threads):
+    done = subprocess.run([program, data, "15", str(threads), "inmo"], env={**os.environ, "GOMP_SPINCOUNT": "10000"},
+                          capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["ways"]["inmo"]["ms"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data")
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--inmo", metavar="PROGRAM")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.set_grad_enabled(False)
@@ -99,13 +110,20 @@ def main():
         if not torch.allclose(result, first, atol=1e-4):
             raise SystemExit(f"torch_spmm: {name} gives other numbers")
         times[name] = []
+    ours = []
     for _ in range(args.rounds):
+        if args.inmo:
+            ours.append(run_ours(args.inmo, args.data, args.threads))
         for name, run in candidates.items():
             begin = time.perf_counter()
             run()
             times[name].append(1e3 * (time.perf_counter() - begin))
+    if ours:
+        print(f"{'inmo':30s}  {statistics.median(ours):8.1f} ms  ({min(ours):.1f} .. {max(ours):.1f})")
     for name, found in sorted(times.items(), key=lambda pair: statistics.median(pair[1])):
-        print(f"{name:30s}  {statistics.median(found):8.1f} ms  ({min(found):.1f} .. {max(found):.1f})")
+        print(f"{name:30s}  {statistics.median(found):8.1f} ms  ({min(found):.1f} .. {max(found):.1f})", end="")
+        ratio = [a / b for a, b in zip(found, ours)]
+        print(f"  {statistics.median(ratio):.2f} ({min(ratio):.2f} .. {max(ratio):.2f}) times inmo" if ratio else "")
 
 
 if __name__ == "__main__":
