@@ -7,11 +7,11 @@
  * Each library computes it in the ways that give it its best chance:
  *
  *     ours        the gather of src/kernel, which divides by the degree as it goes
- *     GraphBLAS   GrB_mxm with plus_second: no values of A are read (it is iso), the dense operand is a full matrix; A whole
- *                 and in its two halves; and added to a full matrix, for which it has loops of their own. Without the
- *                 division, which is left to whoever calls.
- *     librsb      rsb_spmm of A with the values 1/degree, one product, after its own tuning for exactly this product; row-major
- *                 operands
+ *     GraphBLAS   GrB_mxm with plus_second: no values of A are read (it is iso), the dense operand is a full
+ *                 matrix; A whole and in its two halves; and added to a full matrix, for which it has loops of
+ *                 their own. Without the division, which is left to whoever calls.
+ *     librsb      rsb_spmm of A with the values 1/degree, one product, after its own tuning for exactly this
+ *                 product; row-major operands
  *
  * The rounds are interleaved, each result is compared with ours, and a JSON line gives medians in milliseconds and the
  * ratios to ours, round by round: median, least, most. Libraries this was not built with are left out. Ours asks for huge
@@ -48,8 +48,8 @@ static int by_size(const void *a, const void *b)
 
 static int ours(struct world *world)
 {
-    struct inmo_gather job = {.graph = world->graph, .dim = DIM, .x = world->x, .scale = world->graph->inverse_degree,
-                              .out = world->out};
+    struct inmo_gather job = {
+        .graph = world->graph, .dim = DIM, .x = world->x, .scale = world->graph->inverse_degree, .out = world->out};
     inmo_gather(&job);
     return 0;
 }
@@ -214,15 +214,15 @@ static int start_rsb(struct world *world, int threads)
 static int rsb_product(struct world *world)
 {
     const float one = 1, zero = 0;
-    return rsb_spmm(RSB_TRANSPOSITION_N, &one, tuned, DIM, RSB_FLAG_WANT_ROW_MAJOR_ORDER, world->x, DIM, &zero, world->out,
-                    DIM);
+    return rsb_spmm(RSB_TRANSPOSITION_N, &one, tuned, DIM, RSB_FLAG_WANT_ROW_MAJOR_ORDER, world->x, DIM, &zero,
+                    world->out, DIM);
 }
 #endif
 
 struct way {
     const char *name;
     int (*run)(struct world *world);
-    void (*take)(struct world *world);  /* leaves the result in out; NULL: run does */
+    void (*take)(struct world *world); /* leaves the result in out; NULL: run does */
     double ms[MOST_ROUNDS];
 };
 
@@ -302,9 +302,11 @@ int main(int argc, char **argv)
                 return 1;
             ways[w].ms[n] = 1e3 * (inmo_now() - begin);
         }
-    printf("{\"users\": %d, \"items\": %d, \"interactions\": %lld, \"dim\": %d, \"threads\": %d, \"rounds\": %d, \"ways\": {",
+    printf("{\"users\": %d, \"items\": %d, \"interactions\": %lld, \"dim\": %d, \"threads\": %d, \"rounds\": %d, "
+           "\"ways\": {",
            graph->users, graph->items, (long long)graph->edges, DIM, threads, rounds);
-    for (int w = count - 1; w >= 0; w--) { /* ours last: its times are sorted only when no ratio needs them any more */
+    /* Ours last: its times are sorted only when no ratio needs them any more. */
+    for (int w = count - 1; w >= 0; w--) {
         double ratio[MOST_ROUNDS];
         for (int n = 0; n < rounds; n++)
             ratio[n] = ways[w].ms[n] / ways[0].ms[n];

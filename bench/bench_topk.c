@@ -1,11 +1,12 @@
-/* bench_topk.c - the k best of many rows for one query at a time, exactly, on one core: the quantised first pass beside a
- * plain scan in float. Started by compare_topk.py, which puts faiss beside both.
+/* bench_topk.c - the k best of many rows for one query at a time, exactly, on one core: the quantised first pass
+ * beside a plain scan in float. Started by compare_topk.py, which puts faiss beside both.
  *
  *     bench_topk ROWS QUERIES DIM K
  *
- * ROWS and QUERIES are files of floats, DIM to a row. For every line on standard input all queries are run once in each
- * way, and one JSON line comes back: milliseconds a query, how many rows had to be scored in float, and whether both ways
- * found the same rows. A line that starts with "r" also prints the rows found, a line of K numbers a query, before it. */
+ * ROWS and QUERIES are files of floats, DIM to a row. For every line on standard input all queries are run once
+ * in each way, and one JSON line comes back: milliseconds a query, how many rows had to be scored in float, and
+ * whether both ways found the same rows. A line that starts with "r" also prints the rows found, a line of K
+ * numbers a query, before it. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"

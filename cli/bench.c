@@ -67,25 +67,25 @@ static void print_json(const struct inmo_bench_report *report)
 
     for (size_t n = 0; n < report->rate_count; n++) {
         const struct inmo_bench_rate *rate = &report->rate[n];
-        json_array_append_new(rates, json_pack("{ss ss? sI si so}", "what", rate->what, "level", rate->level, "set_bytes",
-                                               (json_int_t)rate->bytes, "threads", rate->threads, "per_second",
-                                               cli_json_number(rate->per_second)));
+        json_array_append_new(rates, json_pack("{ss ss? sI si so}", "what", rate->what, "level", rate->level,
+                                               "set_bytes", (json_int_t)rate->bytes, "threads", rate->threads,
+                                               "per_second", cli_json_number(rate->per_second)));
     }
     for (size_t n = 0; n < report->kernel_count; n++) {
         const struct inmo_bench_kernel *kernel = &report->kernel[n];
-        json_array_append_new(kernels,
-                              json_pack("{ss si so so ss so so so si}", "name", kernel->name, "threads", kernel->threads,
-                                        "bytes", cli_json_number(kernel->bytes), "flops", cli_json_number(kernel->flops),
-                                        "bound", kernel->bound, "limit_ms", cli_json_number(1e3 * kernel->limit), "ms",
-                                        cli_json_number(1e3 * kernel->seconds), "ratio",
-                                        cli_json_number(kernel->seconds / kernel->limit), "runs", kernel->runs));
+        json_array_append_new(
+            kernels, json_pack("{ss si so so ss so so so si}", "name", kernel->name, "threads", kernel->threads,
+                               "bytes", cli_json_number(kernel->bytes), "flops", cli_json_number(kernel->flops),
+                               "bound", kernel->bound, "limit_ms", cli_json_number(1e3 * kernel->limit), "ms",
+                               cli_json_number(1e3 * kernel->seconds), "ratio",
+                               cli_json_number(kernel->seconds / kernel->limit), "runs", kernel->runs));
     }
     cli_json_put(stdout,
                  json_pack("{si ss ss sI sI si si sI so so so}", "threads", report->threads, "instructions",
-                           report->instructions, "blas", report->blas, "l2_bytes", (json_int_t)report->l2, "l3_bytes",
-                           (json_int_t)report->l3, "users", (int)report->users, "items", (int)report->items,
-                           "interactions", (json_int_t)report->interactions, "rates", rates, "kernels", kernels, "seconds",
-                           cli_json_number(report->seconds)),
+                           report->instructions, "blas", report->blas, "l2_bytes", (json_int_t)report->l2,
+                           "l3_bytes", (json_int_t)report->l3, "users", (int)report->users, "items",
+                           (int)report->items, "interactions", (json_int_t)report->interactions, "rates", rates,
+                           "kernels", kernels, "seconds", cli_json_number(report->seconds)),
                  1);
 }
 
@@ -122,9 +122,9 @@ static void print_table(const struct inmo_bench_report *report)
            "ratio");
     for (size_t n = 0; n < report->kernel_count; n++) {
         const struct inmo_bench_kernel *kernel = &report->kernel[n];
-        printf("  %-32s %7d %8.1f %8.1f  %-10s %9.3f %9.3f %6.2f\n", kernel->name, kernel->threads, 1e-6 * kernel->bytes,
-               1e-6 * kernel->flops, kernel->bound, 1e3 * kernel->limit, 1e3 * kernel->seconds,
-               kernel->seconds / kernel->limit);
+        printf("  %-32s %7d %8.1f %8.1f  %-10s %9.3f %9.3f %6.2f\n", kernel->name, kernel->threads,
+               1e-6 * kernel->bytes, 1e-6 * kernel->flops, kernel->bound, 1e3 * kernel->limit,
+               1e3 * kernel->seconds, kernel->seconds / kernel->limit);
     }
 }
 
@@ -154,10 +154,10 @@ const struct cli_command cli_bench = {
     .arguments = "[DATA]",
     .summary = "how near to the machine's limits the engine works",
     .description =
-        "Measures what this machine can do (bytes a second from each level of its memory, read, updated and gathered in "
-        "rows; multiply-adds a second) and then the kernels that training and serving spend their time in. Of each it "
-        "prints the bytes and flops it cannot do without, the time the machine needs for them at least, the time it took "
-        "(the median) and the ratio: 1 is the limit.\n\n"
+        "Measures what this machine can do (bytes a second from each level of its memory, read, updated and gathered "
+        "in rows; multiply-adds a second) and then the kernels that training and serving spend their time in. Of each "
+        "it prints the bytes and flops it cannot do without, the time the machine needs for them at least, the time "
+        "it took (the median) and the ratio: 1 is the limit.\n\n"
         "The graph is that of a prepared data set, or without DATA of a synthetic one of Gowalla's size. Results are "
         "those of a quiet machine only when it is quiet.",
     .examples = "  inmo bench\n"

@@ -1,5 +1,5 @@
-/* test_limit.c - what is counted as a limit: the bytes and flops of the kernels on a graph small enough to count by hand, the
- * formula of the limit, and that the probes do the work they are timed for. */
+/* test_limit.c - what is counted as a limit: the bytes and flops of the kernels on a graph small enough to count
+ * by hand, the formula of the limit, and that the probes do the work they are timed for. */
 #include "support.h"
 
 #include "kernel/kernel.h"

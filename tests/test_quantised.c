@@ -1,5 +1,5 @@
-/* test_quantised.c - the k best by a quantised first pass are the k best, bit for bit: against scoring every row in float,
- * for rows of any scale, with ties, closed rows, and hardly any rows at all. */
+/* test_quantised.c - the k best by a quantised first pass are the k best, bit for bit: against scoring every row
+ * in float, for rows of any scale, with ties, closed rows, and hardly any rows at all. */
 #include "support.h"
 
 #include "kernel/kernel.h"
@@ -38,7 +38,7 @@ static void check(int64_t count, int dim, int32_t k, int whole_numbers, int clos
     uint8_t *closed = inmo_alloc((size_t)count, 1);
     struct inmo_quantised *quantised = NULL;
     struct inmo_error error;
-    struct found exact, fast;
+    struct found exact, fast, plain;
     int64_t scored = 0;
     for (int64_t n = 0; n < count; n++) {
         float size = n % 7 == 3 ? 0 : powf(10, (float)(n % 5) - 2);
@@ -53,9 +53,14 @@ static void check(int64_t count, int dim, int32_t k, int whole_numbers, int clos
     must(inmo_quantised_make(rows, count, dim, &quantised, &error));
     start(&exact, k);
     start(&fast, k);
+    start(&plain, k);
+    inmo_scan_top(rows, count, dim, query, close_some ? closed : NULL, &plain.top);
     scan(rows, count, dim, query, close_some ? closed : NULL, &exact);
     must(inmo_quantised_top(quantised, query, close_some ? closed : NULL, &fast.top, &scored, &error));
     assert_int_equal(fast.top.count, exact.top.count);
+    assert_int_equal(plain.top.count, exact.top.count);
+    assert_memory_equal(plain.item, exact.item, (size_t)exact.top.count * sizeof *plain.item);
+    assert_memory_equal(plain.score, exact.score, (size_t)exact.top.count * sizeof *plain.score);
     for (int32_t n = 0; n < exact.top.count; n++) {
         assert_int_equal(fast.item[n], exact.item[n]);
         assert_memory_equal(&fast.score[n], &exact.score[n], sizeof(float));
@@ -145,7 +150,8 @@ static void test_rising_rows(void **state)
     inmo_free(rows);
 }
 
-/* The integer sums are exact at every width, also where they are the largest there are; the floats agree bit for bit. */
+/* The integer sums are exact at every width, also where they are the largest there are; the floats agree bit for
+ * bit. */
 static void test_widths_agree(void **state)
 {
     enum { BLOCKS = 9, GROUPS = 25 };

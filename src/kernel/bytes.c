@@ -1,7 +1,7 @@
-/* bytes.c - products of rows and a query of bytes, for the first pass of quantised.c. Bound by memory where the rows are
- * many, so all that is asked of the arithmetic is to keep out of the way: 64 bytes (4 numbers of 16 rows) in three
- * instructions with AVX-512. Compiled once for each instruction set (src/CMakeLists.txt); the sums are of integers, and
- * the floats that follow are the same at every width. */
+/* bytes.c - products of rows and a query of bytes, for the first pass of quantised.c. Bound by memory where the
+ * rows are many, so all that is asked of the arithmetic is to keep out of the way: 64 bytes (4 numbers of 16
+ * rows) in three instructions with AVX-512. Compiled once for each instruction set (src/CMakeLists.txt); the
+ * sums are of integers, and the floats that follow are the same at every width. */
 #include "kernel/vector.h"
 
 #if defined(__AVX2__)
@@ -12,8 +12,8 @@
 
 enum { BLOCK_BYTES = INMO_BYTES_BLOCK * INMO_BYTES_GROUP, AHEAD = 32 * BLOCK_BYTES };
 
-/* out[r] = start + Σ query · code for the 16 rows of a block. A product of two bytes is at most 64 · 255 in size and two of them
- * fit 16 bits, so the pairwise instructions of x86 never saturate. */
+/* out[r] = start + Σ query · code for the 16 rows of a block. A product of two bytes is at most 64 · 255 in size
+ * and two of them fit 16 bits, so the pairwise instructions of x86 never saturate. */
 static inline void block_products(int groups, const int8_t *query, const uint8_t *code, int32_t start, int32_t *out)
 {
 #if defined(__AVX512BW__)
@@ -42,8 +42,8 @@ static inline void block_products(int groups, const int8_t *query, const uint8_t
     }
     memcpy(out, sum, sizeof sum);
 #elif defined(INMO_NEON)
-    /* NEON multiplies bytes of one kind: c = code - 128 is the code with its highest bit turned over, and what the query
-     * has too little of then, 128 Σ b, is added at the end. */
+    /* NEON multiplies bytes of one kind: c = code - 128 is the code with its highest bit turned over, and what
+     * the query has too little of then, 128 Σ b, is added at the end. */
     const uint8x16_t turn = vdupq_n_u8(INMO_BYTES_ZERO);
     int32x4_t sum[4] = {vdupq_n_s32(start), vdupq_n_s32(start), vdupq_n_s32(start), vdupq_n_s32(start)};
     int32_t total = 0;

@@ -1,6 +1,6 @@
-/* gather.c - sums over neighbours, the loop that training spends its time in. Bound by memory: for d = 64 an edge moves
- * 256 bytes (128 in half precision) and does 64 additions. What helps is having the next rows under way (prefetch),
- * also over the ends of the mostly short rows, and holding the sum in registers. */
+/* gather.c - sums over neighbours, the loop that training spends its time in. Bound by memory: for d = 64 an
+ * edge moves 256 bytes (128 in half precision) and does 64 additions. What helps is having the next rows under
+ * way (prefetch), also over the ends of the mostly short rows, and holding the sum in registers. */
 #include "kernel/vector.h"
 
 #ifdef __AVX512F__
@@ -60,8 +60,8 @@ static const float *plus_row(const struct inmo_gather *job, int32_t v)
     return job->plus + (size_t)job->plus_position[v] * (size_t)job->dim;
 }
 
-/* One stretch with the sum in registers from beginning to end, for a dim known when compiled. FROM is the type of a row's
- * words, SIZE how many a row has, ADD how they are added. */
+/* One stretch with the sum in registers from beginning to end, for a dim known when compiled. FROM is the type
+ * of a row's words, SIZE how many a row has, ADD how they are added. */
 #define SUM_STRETCH(name, dim_, FROM, SOURCE, SIZE, ADD)                                                          \
     static inline void name(const struct inmo_gather *job, const struct stretch *s)                               \
     {                                                                                                             \
@@ -106,7 +106,8 @@ static const float *plus_row(const struct inmo_gather *job, int32_t v)
                 store(out + LANES * j, acc[j]);                                                                   \
         }                                                                                                         \
     }
-/* Words j of a row in half precision hold vector LOW(j) in their lower halves and the one 16 numbers on in their upper. */
+/* Words j of a row in half precision hold vector LOW(j) in their lower halves and the one 16 numbers on in their
+ * upper. */
 #define LOW(j) ((j) / PARTS * 2 * PARTS + (j) % PARTS)
 #define ADD_FLOATS(dim_, FACTOR)                                                                                  \
     EACH (j, (dim_) / LANES)                                                                                      \

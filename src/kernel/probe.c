@@ -1,5 +1,5 @@
-/* probe.c - see probe.h. Compiled once for each instruction set, like the kernels, but with fused multiply-add where the
- * machine has it (src/CMakeLists.txt): nothing is computed here that anybody would compare. */
+/* probe.c - see probe.h. Compiled once for each instruction set, like the kernels, but with fused multiply-add
+ * where the machine has it (src/CMakeLists.txt): nothing is computed here that anybody would compare. */
 #include "kernel/probe.h"
 #include "kernel/vector.h"
 

@@ -1,6 +1,6 @@
-/* quantised.c - see quantised.h. One pass over the bytes, a tile at a time, which finds the upper bounds of the tile's rows
- * (in the core's cache) and passes on those that may still be among the k best; what the k-th best is at least is known
- * better and better as the pass goes on. */
+/* quantised.c - see quantised.h. One pass over the bytes, a tile at a time, which finds the upper bounds of the
+ * tile's rows (in the core's cache) and passes on those that may still be among the k best; what the k-th best
+ * is at least is known better and better as the pass goes on. */
 #include "kernel/quantised.h"
 
 #include "base/memory.h"
@@ -97,7 +97,8 @@ static struct inmo_bytes_query store_query(const struct inmo_quantised *quantise
         left_out += pow((double)query[j] - (double)scale * c, 2);
         length += pow((double)query[j], 2);
     }
-    return (struct inmo_bytes_query){code, scale, (float)sqrt(length) * (1 + 1e-6f), (float)sqrt(left_out) * (1 + 1e-6f)};
+    return (struct inmo_bytes_query){code, scale, (float)sqrt(length) * (1 + 1e-6f),
+                                     (float)sqrt(left_out) * (1 + 1e-6f)};
 }
 
 /* A pass under way. */
@@ -105,9 +106,9 @@ struct pass {
     const struct inmo_quantised *quantised;
     const float *query;
     struct inmo_bytes_query bytes;
-    struct inmo_top low;      /* the k largest lower bounds */
-    struct inmo_top *top;     /* the k best of the rows scored in float so far */
-    int32_t waiting;          /* rows not scored yet, ascending, and their upper bounds */
+    struct inmo_top low;  /* the k largest lower bounds */
+    struct inmo_top *top; /* the k best of the rows scored in float so far */
+    int32_t waiting;      /* rows not scored yet, ascending, and their upper bounds */
     int32_t row[WAITING];
     float high[WAITING];
     int64_t scored;
@@ -136,7 +137,8 @@ static void score_waiting(struct pass *pass)
     const struct inmo_kernels *kernels = inmo_kernels();
     int dim = pass->quantised->dim;
     for (int32_t n = 0; n < pass->waiting; n++)
-        inmo_top_add(pass->top, kernels->dot(dim, pass->query, pass->quantised->exact + (int64_t)pass->row[n] * dim),
+        inmo_top_add(pass->top,
+                     kernels->dot(dim, pass->query, pass->quantised->exact + (int64_t)pass->row[n] * dim),
                      pass->row[n]);
     pass->scored += pass->waiting;
     pass->waiting = 0;
@@ -157,8 +159,9 @@ static void consider(struct pass *pass, int32_t n, float high)
     pass->high[pass->waiting++] = high;
 }
 
-enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query, const uint8_t *closed,
-                                    struct inmo_top *top, int64_t *scored, struct inmo_error *error)
+enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query,
+                                    const uint8_t *closed, struct inmo_top *top, int64_t *scored,
+                                    struct inmo_error *error)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     size_t k = (size_t)top->k;

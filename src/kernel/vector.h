@@ -1,7 +1,6 @@
-/* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c, bytes.c,
- * probe.c).
- * Where the order of additions matters, numbers go in blocks of 16: one vector with AVX-512, 2 or 4 parts elsewhere, added
- * in the same order. */
+/* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c,
+ * bytes.c, probe.c). Where the order of additions matters, numbers go in blocks of 16: one vector with AVX-512,
+ * 2 or 4 parts elsewhere, added in the same order. */
 #ifndef INMO_KERNEL_VECTOR_H
 #define INMO_KERNEL_VECTOR_H
 
@@ -28,8 +27,8 @@ typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));  /* of comparisons: all bits or none */
 
-/* A loop over the parts of a vector, whose number is known when compiled, is written out: what it indexes is then in
- * registers. */
+/* A loop over the parts of a vector, whose number is known when compiled, is written out: what it indexes is
+ * then in registers. */
 #define EACH(j, count) _Pragma("GCC unroll 32") for (int j = 0; j < (count); j++)
 
 static inline vec load(const float *at)

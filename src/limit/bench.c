@@ -1,6 +1,6 @@
-/* bench.c - inmo_bench: measures the machine, then every kernel, and puts what the kernel took beside what the machine
- * allows. A rate is the best of its tries, a kernel's time the median of its runs: the ratio is what is usual over what is
- * possible. */
+/* bench.c - inmo_bench: measures the machine, then every kernel, and puts what the kernel took beside what the
+ * machine allows. A rate is the best of its tries, a kernel's time the median of its runs: the ratio is what is
+ * usual over what is possible. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum { MOST_RUNS = 2000, LEAST_RUNS = 3, RATES = 2 * (INMO_TRAFFICS * INMO_LEVELS + 1) };
-#define MACHINE_SHARE 0.4  /* of the time */
+#define MACHINE_SHARE 0.4 /* of the time */
 
 /* The report and what its pointers point to, in one block. */
 struct report {
@@ -38,18 +38,17 @@ static void list_rates(const struct inmo_machine *machine, struct report *report
         int threads = column ? machine->threads : 1;
         for (int traffic = 0; traffic < INMO_TRAFFICS; traffic++)
             for (int level = 0; level < INMO_LEVELS; level++)
-                report->rate[report->report.rate_count++] =
-                    (struct inmo_bench_rate){inmo_traffic_names[traffic], inmo_level_names[level],
-                                             (int64_t)machine->set[level], threads,
-                                             machine->rate[column][traffic][level]};
+                report->rate[report->report.rate_count++] = (struct inmo_bench_rate){
+                    inmo_traffic_names[traffic], inmo_level_names[level], (int64_t)machine->set[level], threads,
+                    machine->rate[column][traffic][level]};
         report->rate[report->report.rate_count++] =
             (struct inmo_bench_rate){"multiply-add", NULL, 0, threads, machine->flops[column]};
     }
 }
 
 /* The median of the runs that the time allows, after one that warms the caches. */
-static enum inmo_status time_trial(struct inmo_trials *trials, const struct inmo_trial *trial, double seconds, double *run,
-                                   struct inmo_bench_kernel *kernel, struct inmo_error *error)
+static enum inmo_status time_trial(struct inmo_trials *trials, const struct inmo_trial *trial, double seconds,
+                                   double *run, struct inmo_bench_kernel *kernel, struct inmo_error *error)
 {
     int threads = inmo_threads(), runs = 0, by_memory;
     double start = inmo_now();
@@ -66,8 +65,11 @@ static enum inmo_status time_trial(struct inmo_trials *trials, const struct inmo
     if (status)
         return status;
     qsort(run, (size_t)runs, sizeof *run, by_size);
-    *kernel = (struct inmo_bench_kernel){.name = trial->name, .threads = trial->one_thread ? 1 : threads,
-                                         .flops = trial->flops, .seconds = run[runs / 2], .runs = runs};
+    *kernel = (struct inmo_bench_kernel){.name = trial->name,
+                                         .threads = trial->one_thread ? 1 : threads,
+                                         .flops = trial->flops,
+                                         .seconds = run[runs / 2],
+                                         .runs = runs};
     for (int traffic = 0; traffic < INMO_TRAFFICS; traffic++)
         for (int level = 0; level < INMO_LEVELS; level++)
             kernel->bytes += trial->moved[traffic][level];
@@ -91,10 +93,11 @@ enum inmo_status inmo_bench(const struct inmo_dataset *dataset, double seconds, 
     if (!status)
         status = inmo_trials_make(dataset, &machine, &trials, error);
     for (int n = 0; n < INMO_TRIALS && !status; n++) {
-        struct inmo_progress progress = {"measuring the kernels", n, INMO_TRIALS, "kernels", inmo_now() - start, NAN, NAN, NAN};
+        struct inmo_progress progress = {"measuring the kernels", n,   INMO_TRIALS, "kernels",
+                                         inmo_now() - start,      NAN, NAN,         NAN};
         inmo_report_progress(hooks, &progress);
-        status = time_trial(&trials, &trials.trial[n], (1 - MACHINE_SHARE) * seconds / INMO_TRIALS, run, &report->kernel[n],
-                            error);
+        status = time_trial(&trials, &trials.trial[n], (1 - MACHINE_SHARE) * seconds / INMO_TRIALS, run,
+                            &report->kernel[n], error);
         if (!status && inmo_is_interrupted(hooks))
             status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while measuring");
     }

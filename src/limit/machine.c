@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { PORTION = 1 << 14, SHORT_LIST = 1 << 17, LONG_LIST = 1 << 21, LEAST_TRIES = 3 };
-#define LEAST_SECONDS 2e-3  /* of a try: far above what starting the threads takes */
+#define LEAST_SECONDS 2e-3 /* of a try: far above what starting the threads takes */
 
 const char *const inmo_level_names[INMO_LEVELS] = {"L2", "L3", "memory"};
 const char *const inmo_traffic_names[INMO_TRAFFICS] = {"read", "update", "rows of 128 bytes", "rows of 256 bytes"};
@@ -104,9 +104,9 @@ static double run_probe(struct probe *probe, int64_t passes)
             else if (probe->traffic == INMO_UPDATE)
                 probes->update(share, x);
             else
-                result += probes->rows(PORTION,
-                                       probe->list + (start + (size_t)(n * probe->threads + t)) % portions * PORTION,
-                                       floats, x);
+                result += probes->rows(
+                    PORTION, probe->list + (start + (size_t)(n * probe->threads + t)) % portions * PORTION, floats,
+                    x);
         }
     }
     probe->at = (start + (size_t)passes * (size_t)probe->threads) % (portions ? portions : 1);
@@ -164,7 +164,8 @@ enum inmo_status inmo_machine_measure(double seconds, const struct inmo_hooks *h
     choose_sets(&machine);
     for (int level = 0; level < INMO_LEVELS && !status; level++) {
         int private_sets = level == INMO_LEVEL_L2;
-        size_t floats = machine.set[level] / sizeof(float), size = floats * (private_sets ? (size_t)machine.threads : 1);
+        size_t floats = machine.set[level] / sizeof(float),
+               size = floats * (private_sets ? (size_t)machine.threads : 1);
         float *x = inmo_alloc(size, sizeof *x);
         if (!x || !list) {
             inmo_free(x);
@@ -175,12 +176,13 @@ enum inmo_status inmo_machine_measure(double seconds, const struct inmo_hooks *h
         for (size_t n = 0; n < size; n++)
             x[n] = 0.5f;
         for (int traffic = 0; traffic < INMO_TRAFFICS && !status; traffic++) {
-            struct probe probe = {.traffic = traffic, .private_sets = private_sets, .x = x, .floats = floats, .list = list};
+            struct probe probe = {
+                .traffic = traffic, .private_sets = private_sets, .x = x, .floats = floats, .list = list};
             if (traffic >= INMO_ROWS_128)
                 fill_list(&probe, level);
             for (int column = 0; column < columns && !status; column++) {
-                struct inmo_progress progress = {"measuring the machine", ++done, all, "rates", inmo_now() - begun, NAN, NAN,
-                                                 NAN};
+                struct inmo_progress progress = {"measuring the machine", ++done, all, "rates",
+                                                 inmo_now() - begun,      NAN,    NAN, NAN};
                 probe.threads = column ? machine.threads : 1;
                 machine.rate[column][traffic][level] = best_rate(run_probe, &probe, each);
                 inmo_report_progress(hooks, &progress);
@@ -206,5 +208,7 @@ enum inmo_status inmo_machine_measure(double seconds, const struct inmo_hooks *h
 
 enum inmo_level_of_memory inmo_machine_level(const struct inmo_machine *machine, double bytes)
 {
-    return bytes <= (double)machine->l2 ? INMO_LEVEL_L2 : bytes <= (double)machine->l3 ? INMO_LEVEL_L3 : INMO_LEVEL_MEMORY;
+    return bytes <= (double)machine->l2   ? INMO_LEVEL_L2
+           : bytes <= (double)machine->l3 ? INMO_LEVEL_L3
+                                          : INMO_LEVEL_MEMORY;
 }

@@ -1,6 +1,6 @@
-/* machine.h - what this machine can do: bytes a second from each level of its memory, in each way the kernels move them, and
- * multiply-adds a second. Measured with the loops of kernel/probe.h; the best of several tries, since a limit is what was
- * reached at least once.
+/* machine.h - what this machine can do: bytes a second from each level of its memory, in each way the kernels
+ * move them, and multiply-adds a second. Measured with the loops of kernel/probe.h; the best of several tries,
+ * since a limit is what was reached at least once.
  *
  *     level    working set                                              shared by the threads
  *     L2       half of a core's L2                                      no
@@ -13,20 +13,20 @@
 
 enum inmo_level_of_memory { INMO_LEVEL_L2, INMO_LEVEL_L3, INMO_LEVEL_MEMORY, INMO_LEVELS };
 enum inmo_traffic {
-    INMO_READ,      /* one after the other */
-    INMO_UPDATE,    /* the same, changed and written back; a byte counts once */
-    INMO_ROWS_128,  /* rows of 128 bytes in random order */
+    INMO_READ,     /* one after the other */
+    INMO_UPDATE,   /* the same, changed and written back; a byte counts once */
+    INMO_ROWS_128, /* rows of 128 bytes in random order */
     INMO_ROWS_256,
     INMO_TRAFFICS
 };
 extern const char *const inmo_level_names[INMO_LEVELS], *const inmo_traffic_names[INMO_TRAFFICS];
 
 struct inmo_machine {
-    int threads;               /* of the second column below; the first is one thread */
-    size_t l2, l3;             /* bytes: of a core, of all */
-    size_t set[INMO_LEVELS];   /* bytes of the working sets */
-    double rate[2][INMO_TRAFFICS][INMO_LEVELS];  /* bytes a second */
-    double flops[2];                             /* a second */
+    int threads;                                /* of the second column below; the first is one thread */
+    size_t l2, l3;                              /* bytes: of a core, of all */
+    size_t set[INMO_LEVELS];                    /* bytes of the working sets */
+    double rate[2][INMO_TRAFFICS][INMO_LEVELS]; /* bytes a second */
+    double flops[2];                            /* a second */
 };
 
 /* Errors: MEMORY, INTERRUPTED. */

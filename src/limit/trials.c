@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIM = 64, ROW = DIM * 4, HALF_ROW = DIM * 2, BATCH_NODES = 3 * 2048, USERS = 8192, NEGATIVES = 1024, RANKED = 1536 };
-enum { EXPONENTIAL_FLOPS = 24 };  /* of the series in kernel/vector.c, its scaling and the sum */
+enum { DIM = 64, ROW = DIM * 4, HALF_ROW = DIM * 2 };
+enum { BATCH_NODES = 3 * 2048, USERS = 8192, NEGATIVES = 1024, RANKED = 1536 };
+enum { EXPONENTIAL_FLOPS = 24 }; /* of the series in kernel/vector.c, its scaling and the sum */
 enum { ADAM_FLOPS = 13 };
 #define DROPOUT 0.5
 
-/* ---- What must be done ------------------------------------------------------------------------------------------ */
+/* ---- What must be done ---------------------------------------------------------------------------------------- */
 
 static int descending(const void *a, const void *b)
 {
@@ -24,10 +25,10 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Rows gathered, row n of the table asked for asked[n] times: an ideal cache keeps the rows asked for most often in L2, the
- * others come from the level that holds the table. Sorts asked. */
-static void count_rows(const struct inmo_trials *trials, struct inmo_trial *trial, enum inmo_traffic traffic, int row_bytes,
-                       int32_t *asked, double share)
+/* Rows gathered, row n of the table asked for asked[n] times: an ideal cache keeps the rows asked for most often
+ * in L2, the others come from the level that holds the table. Sorts asked. */
+static void count_rows(const struct inmo_trials *trials, struct inmo_trial *trial, enum inmo_traffic traffic,
+                       int row_bytes, int32_t *asked, double share)
 {
     size_t rows = (size_t)trials->graph->nodes, near = trials->machine->l2 / (size_t)row_bytes;
     enum inmo_level_of_memory level = inmo_machine_level(trials->machine, (double)rows * row_bytes);
@@ -36,7 +37,8 @@ static void count_rows(const struct inmo_trials *trials, struct inmo_trial *tria
         trial->moved[traffic][n < near ? INMO_LEVEL_L2 : level] += share * asked[n] * row_bytes;
 }
 
-/* Bytes that are passed over from beginning to end, in a kernel that touches footprint bytes before it comes back. */
+/* Bytes that are passed over from beginning to end, in a kernel that touches footprint bytes before it comes
+ * back. */
 static void count_stream(const struct inmo_trials *trials, struct inmo_trial *trial, enum inmo_traffic traffic,
                          double bytes, double footprint)
 {
@@ -54,7 +56,7 @@ double inmo_trial_limit(const struct inmo_trial *trial, const struct inmo_machin
     return fmax(memory, arithmetic);
 }
 
-/* ---- Sparse products --------------------------------------------------------------------------------------------- */
+/* ---- Sparse products ------------------------------------------------------------------------------------------ */
 
 static void count_product(const struct inmo_trials *trials, struct inmo_trial *trial, int half, int32_t *asked)
 {
@@ -69,20 +71,27 @@ static void count_product(const struct inmo_trials *trials, struct inmo_trial *t
     trial->flops = DIM * (ends + nodes);
 }
 
+static struct inmo_gather product_job(const struct inmo_trials *trials)
+{
+    return (struct inmo_gather){.graph = trials->graph, .dim = DIM, .scale = trials->graph->inverse_degree};
+}
+
 static enum inmo_status run_product(struct inmo_trials *trials, struct inmo_error *error)
 {
-    struct inmo_gather job = {.graph = trials->graph, .dim = DIM, .x = trials->x, .scale = trials->graph->inverse_degree,
-                              .out = trials->out};
+    struct inmo_gather job = product_job(trials);
     (void)error;
+    job.x = trials->x;
+    job.out = trials->out;
     inmo_gather(&job);
     return INMO_OK;
 }
 
 static enum inmo_status run_half_product(struct inmo_trials *trials, struct inmo_error *error)
 {
-    struct inmo_gather job = {.graph = trials->graph, .dim = DIM, .half = trials->half,
-                              .scale = trials->graph->inverse_degree, .half_out = trials->half_out};
+    struct inmo_gather job = product_job(trials);
     (void)error;
+    job.half = trials->half;
+    job.half_out = trials->half_out;
     inmo_gather(&job);
     return INMO_OK;
 }
@@ -105,9 +114,12 @@ static void count_batch_product(const struct inmo_trials *trials, struct inmo_tr
 
 static enum inmo_status run_batch_product(struct inmo_trials *trials, struct inmo_error *error)
 {
-    struct inmo_gather job = {.graph = trials->graph, .dim = DIM, .x = trials->x, .scale = trials->graph->inverse_degree,
-                              .node = trials->node, .node_count = trials->node_count, .out = trials->out};
+    struct inmo_gather job = product_job(trials);
     (void)error;
+    job.x = trials->x;
+    job.out = trials->out;
+    job.node = trials->node;
+    job.node_count = trials->node_count;
     inmo_gather(&job);
     return INMO_OK;
 }
@@ -136,15 +148,16 @@ static enum inmo_status run_embeddings(struct inmo_trials *trials, struct inmo_e
     return INMO_OK;
 }
 
-/* ---- Losses and Adam --------------------------------------------------------------------------------------------- */
+/* ---- Losses and Adam ------------------------------------------------------------------------------------------ */
 
-/* Three products of users and negatives, the exponentials between them; each positive is read for its score and its pull
- * on the user, and each user of the batch for its pull on the positive. */
+/* Three products of users and negatives, the exponentials between them; each positive is read for its score and
+ * its pull on the user, and each user of the batch for its pull on the positive. */
 static void count_listwise(const struct inmo_trials *trials, struct inmo_trial *trial, int32_t *asked)
 {
     const struct inmo_graph *graph = trials->graph;
     const struct inmo_listwise *listwise = &trials->listwise;
-    double terms = 0, scores = (double)listwise->count * listwise->negatives, nodes = graph->nodes, lists, footprint;
+    double terms = 0, scores = (double)listwise->count * listwise->negatives, nodes = graph->nodes, lists,
+           footprint;
     memset(asked, 0, (size_t)graph->nodes * sizeof *asked);
     for (int32_t n = 0; n < listwise->count; n++) {
         int32_t u = listwise->who[n];
@@ -197,12 +210,12 @@ static void count_adam(const struct inmo_trials *trials, struct inmo_trial *tria
 static enum inmo_status run_adam(struct inmo_trials *trials, struct inmo_error *error)
 {
     (void)error;
-    inmo_adam_rows(trials->graph->nodes, DIM, inmo_adam_at(1e-3, 1000), NULL, trials->gradient, trials->m, trials->v,
-                   trials->out);
+    inmo_adam_rows(trials->graph->nodes, DIM, inmo_adam_at(1e-3, 1000), NULL, trials->gradient, trials->m,
+                   trials->v, trials->out);
     return INMO_OK;
 }
 
-/* ---- Ranking ----------------------------------------------------------------------------------------------------- */
+/* ---- Ranking -------------------------------------------------------------------------------------------------- */
 
 static void count_rank(const struct inmo_trials *trials, struct inmo_trial *trial)
 {
@@ -213,9 +226,14 @@ static void count_rank(const struct inmo_trials *trials, struct inmo_trial *tria
 
 static enum inmo_status run_rank(struct inmo_trials *trials, struct inmo_error *error)
 {
-    struct inmo_rank job = {.dim = DIM, .user = trials->x, .item = trials->x + (size_t)trials->graph->users * DIM,
-                            .items = trials->graph->items, .who = trials->who, .count = trials->who_count,
-                            .mask = {&trials->data->train, &trials->data->valid}, .k = trials->k,
+    struct inmo_rank job = {.dim = DIM,
+                            .user = trials->x,
+                            .item = trials->x + (size_t)trials->graph->users * DIM,
+                            .items = trials->graph->items,
+                            .who = trials->who,
+                            .count = trials->who_count,
+                            .mask = {&trials->data->train, &trials->data->valid},
+                            .k = trials->k,
                             .top_item = trials->top_item};
     return inmo_rank(&job, NULL, error);
 }
@@ -241,7 +259,7 @@ static enum inmo_status run_quantised(struct inmo_trials *trials, struct inmo_er
     return inmo_quantised_top(trials->quantised, trials->x, NULL, &top, NULL, error);
 }
 
-/* ---- All of them ------------------------------------------------------------------------------------------------- */
+/* ---- All of them ---------------------------------------------------------------------------------------------- */
 
 void inmo_trials_free(struct inmo_trials *trials)
 {
@@ -289,8 +307,9 @@ static enum inmo_status make_arrays(struct inmo_trials *trials, struct inmo_erro
     trials->k = graph->items < 20 ? graph->items : 20;
     trials->top_item = inmo_alloc((size_t)RANKED * (size_t)trials->k, sizeof(int32_t));
     trials->top_score = inmo_alloc((size_t)trials->k, sizeof(float));
-    if (!trials->x || !trials->out || !trials->m || !trials->v || !trials->gradient || !trials->half || !trials->half_out ||
-        !trials->node || !trials->identity || !trials->index || !trials->who || !trials->top_item || !trials->top_score)
+    if (!trials->x || !trials->out || !trials->m || !trials->v || !trials->gradient || !trials->half ||
+        !trials->half_out || !trials->node || !trials->identity || !trials->index || !trials->who ||
+        !trials->top_item || !trials->top_score)
         return inmo_fail_memory(error, "measuring");
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (size_t n = 0; n < size; n++) {
@@ -305,7 +324,8 @@ static enum inmo_status make_arrays(struct inmo_trials *trials, struct inmo_erro
         trials->node[n] = draw((uint64_t)n, graph->nodes);
     trials->node_count = (int32_t)inmo_ascending(trials->node, BATCH_NODES);
     for (int32_t n = 0; n < 2 * USERS + NEGATIVES; n++)
-        trials->index[n] = n < USERS ? draw((uint64_t)n, graph->users) : graph->users + draw((uint64_t)n, graph->items);
+        trials->index[n] =
+            n < USERS ? draw((uint64_t)n, graph->users) : graph->users + draw((uint64_t)n, graph->items);
     trials->who_count = graph->users < RANKED ? graph->users : RANKED;
     for (int32_t n = 0; n < trials->who_count; n++)
         trials->who[n] = (int32_t)((int64_t)n * graph->users / trials->who_count);
@@ -350,7 +370,8 @@ enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct 
     if (!status)
         status = make_arrays(trials, error);
     if (!status) {
-        struct inmo_binding binding = {trials->graph, DIM, trials->graph->nodes, trials->identity, trials->identity};
+        struct inmo_binding binding = {trials->graph, DIM, trials->graph->nodes, trials->identity,
+                                       trials->identity};
         trials->provider = inmo_provider_inmo.create(&binding, 0, 0);
         asked = inmo_alloc((size_t)trials->graph->nodes, sizeof *asked);
         if (!trials->provider || !asked)

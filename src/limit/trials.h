@@ -1,5 +1,6 @@
-/* trials.h - the kernels of the engine, each ready to run at the sizes training and serving use it with (d = 64), and what
- * it must do at least: bytes by the way and the level they come from, and flops. How they are counted: docs/benchmarks.md.
+/* trials.h - the kernels of the engine, each ready to run at the sizes training and serving use it with (d =
+ * 64), and what it must do at least: bytes by the way and the level they come from, and flops. How they are
+ * counted: docs/benchmarks.md.
  *
  *     limit = max( Σ bytes / rate of that traffic and level,  flops / multiply-adds a second ) */
 #ifndef INMO_LIMIT_TRIALS_H
@@ -19,7 +20,7 @@ struct inmo_trials;
 struct inmo_trial {
     const char *name;
     int one_thread;
-    double moved[INMO_TRAFFICS][INMO_LEVELS];  /* bytes */
+    double moved[INMO_TRAFFICS][INMO_LEVELS]; /* bytes */
     double flops;
     enum inmo_status (*run)(struct inmo_trials *trials, struct inmo_error *error);
 };
@@ -29,14 +30,14 @@ struct inmo_trials {
     const struct inmo_dataset *data;
     struct inmo_graph *graph;
     struct inmo_trial trial[INMO_TRIALS];
-    float *x, *out;                       // (nodes, d)
-    float *m, *v, *gradient;              // (nodes, d)
-    uint32_t *half, *half_out;            // (nodes, d / 2)
-    int32_t *node, node_count;            // nodes of a batch
-    int32_t *identity;                    // (nodes) every node is a template
-    int32_t *index;                       // (2 batch + negatives) of softmax
-    int32_t *who, who_count, *top_item;   // users to rank; (who_count, k)
-    float *top_score;                     // (k)
+    float *x, *out;                      // (nodes, d)
+    float *m, *v, *gradient;             // (nodes, d)
+    uint32_t *half, *half_out;           // (nodes, d / 2)
+    int32_t *node, node_count;           // nodes of a batch
+    int32_t *identity;                   // (nodes) every node is a template
+    int32_t *index;                      // (2 batch + negatives) of softmax
+    int32_t *who, who_count, *top_item;  // users to rank; (who_count, k)
+    float *top_score;                    // (k)
     int32_t k;
     struct inmo_provider_state *provider;
     struct inmo_listwise listwise;
