@@ -76,6 +76,22 @@ enum inmo_status cli_read_ids(const char *path, struct cli_strings *list, struct
 enum inmo_status cli_gather_items(const char *items, const char *items_file, struct cli_strings *list,
                                   struct inmo_error *error);
 
+/* ---- training.c: commands that train -------------------------------------------------------------------------- */
+
+struct cli_training {
+    struct inmo_train_options train;
+    const char *recipe;
+};
+/* Registers --recipe, the first count rows of the library's training options and their other names. */
+void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count);
+/* The recipe depends on the model; both must be known before the other options are applied over them. */
+enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training,
+                                    struct inmo_error *error);
+/* A word as a shell takes it. */
+void cli_put_quoted(FILE *stream, const char *word);
+/* The command that goes on where this one stopped, on standard error: the same words, and more (may be NULL). */
+void cli_print_go_on(const struct cli_options *options, const char *more);
+
 /* ---- output.c: results --------------------------------------------------------------------------------------- */
 
 /* A file written aside and renamed; "-" and NULL are standard output. */

@@ -56,8 +56,8 @@ void cli_row_note(const struct inmo_setting *row, const void *structure, char *t
     int is_number = row->type == 'i' || row->type == 'u' || row->type == 'r';
 
     if (is_number || row->choices)
-        cli_expected_text(row, expected, sizeof expected);
-    cli_value_text(row, structure, value, sizeof value);
+        inmo_setting_expected(row, expected, sizeof expected);
+    inmo_setting_text(row, structure, value, sizeof value);
     text[0] = 0;
     if (row->type == 'l')
         snprintf(text, size, "may be given more than once");
@@ -166,8 +166,8 @@ void cli_print_command_json(FILE *stream, const struct cli_options *options)
         while (cli_next_row(options, headings.value[h], &position, &row, &structure)) {
             char value[256], expected[512], type[2] = {row->type, 0};
             json_t *object;
-            cli_value_text(row, structure, value, sizeof value);
-            cli_expected_text(row, expected, sizeof expected);
+            inmo_setting_text(row, structure, value, sizeof value);
+            inmo_setting_expected(row, expected, sizeof expected);
             object = json_pack("{ss ss ss ss ss ss}", "name", row->name, "type", type, "group", row->group,
                                "default", value, "expected", expected, "help", row->help);
             json_array_append_new(rows, object);

@@ -1,10 +1,6 @@
 /* options.c - from a command line to filled structures, by the tables (options.h). */
 #include "options.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,19 +87,6 @@ enum inmo_status cli_unknown_option(const struct cli_options *options, const cha
 }
 
 /* ---- parse: the command line -> assignments ------------------------------------------------------------------ */
-
-/* "yes", "no" or NULL. */
-static const char *yes_or_no(const char *text)
-{
-    static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false", "off", "0"};
-    for (size_t n = 0; n < 4; n++) {
-        if (!strcmp(text, yes[n]))
-            return "yes";
-        if (!strcmp(text, no[n]))
-            return "no";
-    }
-    return NULL;
-}
 
 /* One option at arguments[*position]; moves *position past a value that stands apart. */
 static enum inmo_status parse_long(struct cli_options *options, int count, char **arguments, int *position,
@@ -217,129 +200,13 @@ enum inmo_status cli_parse(struct cli_options *options, int count, char **argume
 
 /* ---- apply: assignments -> structures ------------------------------------------------------------------------ */
 
-void cli_expected_text(const struct inmo_setting *row, char *text, size_t size)
-{
-    const char *what = row->type == 'r' ? "a number" : "a whole number";
-    /* A bound beyond what a double counts exactly is there for the type's sake and tells nobody anything. */
-    int has_least = row->least > -9e15, has_most = row->most < 9e15;
-
-    if (row->choices) {
-        size_t used = (size_t)snprintf(text, size, "one of ");
-        for (const char *c = row->choices; *c && used + 3 < size; c++) {
-            if (*c == '|')
-                text[used++] = ',', text[used++] = ' ';
-            else
-                text[used++] = *c;
-        }
-        text[used] = 0;
-    } else if (row->type == 'b') {
-        snprintf(text, size, "yes or no");
-    } else if (row->type == 's' || row->type == 'l') {
-        snprintf(text, size, "%s", row->value ? row->value : "a text");
-    } else if (row->type == 'i' && row->most >= INT_MAX) {
-        snprintf(text, size, "%s of at least %.15g", what, row->least);
-    } else if (has_least && has_most) {
-        snprintf(text, size, "%s from %.15g to %.15g", what, row->least, row->most);
-    } else if (has_least) {
-        snprintf(text, size, "%s of at least %.15g", what, row->least);
-    } else if (has_most) {
-        snprintf(text, size, "%s of at most %.15g", what, row->most);
-    } else {
-        snprintf(text, size, "%s", what);
-    }
-}
-
-void cli_value_text(const struct inmo_setting *row, const void *structure, char *text, size_t size)
-{
-    const char *field = (const char *)structure + row->offset;
-
-    text[0] = 0;
-    switch (row->type) {
-    case 'i': snprintf(text, size, "%d", *(const int *)field); break;
-    case 'u': snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)field); break;
-    case 'r': snprintf(text, size, "%.15g", *(const double *)field); break;
-    case 'b': snprintf(text, size, "%s", *(const int *)field ? "yes" : "no"); break;
-    case 's':
-        if (*(const char *const *)field)
-            snprintf(text, size, "%s", *(const char *const *)field);
-        break;
-    default: break;
-    }
-}
-
-static int is_choice(const char *choices, const char *text)
-{
-    size_t length = strlen(text);
-    for (const char *c = choices; length && c; c = strchr(c, '|'), c = c ? c + 1 : NULL)
-        if (!strncmp(c, text, length) && (c[length] == '|' || !c[length]))
-            return 1;
-    return 0;
-}
-
-/* A whole number: digits, or a real that is whole ("1e6"). Returns 0 when text is neither. */
-static int whole_number(const char *text, int negative_allowed, uint64_t *magnitude, int *negative)
-{
-    char *end = NULL;
-    const char *digits = text + (*text == '-' || *text == '+');
-    double real;
-
-    *negative = *text == '-';
-    if (!isdigit((unsigned char)*digits) || (*negative && !negative_allowed))
-        return 0;
-    errno = 0;
-    *magnitude = strtoull(digits, &end, 10);
-    if (!*end && !errno)
-        return 1;
-    real = strtod(digits, &end);
-    if (*end || !(real <= 9007199254740992.0) || real != floor(real))
-        return 0;
-    *magnitude = (uint64_t)real;
-    return 1;
-}
-
 /* Writes one field. Returns 0 when the text is not what the row expects. */
-static int set_field(const struct inmo_setting *row, char *field, const char *text)
+static int set_field(const struct inmo_setting *row, void *structure, const char *text)
 {
-    uint64_t magnitude = 0;
-    int negative = 0, good = 1;
-    double real = 0;
-    char *end = NULL;
-
-    switch (row->type) {
-    case 'i':
-        good = whole_number(text, 1, &magnitude, &negative) && magnitude <= INT_MAX;
-        real = negative ? -(double)magnitude : (double)magnitude;
-        good = good && real >= row->least && real <= row->most;
-        if (good)
-            *(int *)field = (int)real;
-        break;
-    case 'u':
-        good = whole_number(text, 0, &magnitude, &negative) && (double)magnitude >= row->least &&
-               (row->most < row->least || (double)magnitude <= row->most);
-        if (good)
-            *(uint64_t *)field = magnitude;
-        break;
-    case 'r':
-        real = strtod(text, &end);
-        good = end != text && !*end && !isspace((unsigned char)*text) && isfinite(real) && real >= row->least &&
-               real <= row->most;
-        if (good)
-            *(double *)field = real;
-        break;
-    case 'b':
-        good = yes_or_no(text) != NULL;
-        if (good)
-            *(int *)field = !strcmp(yes_or_no(text), "yes");
-        break;
-    case 's':
-        good = !row->choices || is_choice(row->choices, text);
-        if (good)
-            *(const char **)field = text;
-        break;
-    case 'l': cli_strings_add((struct cli_strings *)field, text); break;
-    default: good = 0; break;
-    }
-    return good;
+    if (row->type != 'l')
+        return inmo_setting_set(row, structure, text);
+    cli_strings_add((struct cli_strings *)((char *)structure + row->offset), text);
+    return 1;
 }
 
 enum inmo_status cli_apply(struct cli_options *options, struct inmo_error *error)
@@ -357,9 +224,9 @@ enum inmo_status cli_apply(struct cli_options *options, struct inmo_error *error
             for (size_t r = 0; r < table->count && !status; r++) {
                 char expected[512];
                 if (!same_name(table->row[r].name, a->row->name) ||
-                    set_field(&table->row[r], (char *)table->structure + table->row[r].offset, a->text))
+                    set_field(&table->row[r], table->structure, a->text))
                     continue;
-                cli_expected_text(&table->row[r], expected, sizeof expected);
+                inmo_setting_expected(&table->row[r], expected, sizeof expected);
                 status = cli_fail(error, INMO_USAGE, "%s: found \"%s\", expected %s", a->where, a->text, expected);
             }
         }

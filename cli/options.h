@@ -93,11 +93,6 @@ void cli_assign(struct cli_options *options, const struct inmo_setting *row, con
 enum inmo_status cli_unknown_option(const struct cli_options *options, const char *where, const char *name,
                                     struct inmo_error *error);
 
-/* What a row holds now, as it would be written on the command line; "" when nothing. */
-void cli_value_text(const struct inmo_setting *row, const void *structure, char *text, size_t size);
-/* What a row takes: "a whole number from 1 to 4096", "one of a, b, c". */
-void cli_expected_text(const struct inmo_setting *row, char *text, size_t size);
-
 /* help.c: what is printed from the tables. Headings in the order of their first row; under each heading every name
  * once. cli_next_row starts with *position 0 and returns 0 when there is no further row. */
 void cli_headings(const struct cli_options *options, struct cli_strings *headings);

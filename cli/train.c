@@ -4,7 +4,6 @@
  * beside the model until the model is saved, so that no moment exists in which both could be lost. */
 #include "common.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,17 +14,14 @@
 struct train_settings {
     struct cli_common common;
     struct cli_data_options data;
-    struct inmo_train_options train;
+    struct cli_training training;
     const char *output;
-    const char *recipe;
     int no_checkpoint, keep_checkpoint;
 };
 
 #define AT(member) offsetof(struct train_settings, member)
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "MODEL", "File for the trained model."},
-    {"recipe", 's', AT(recipe), 0, 0, "fast|paper", "Model", "NAME",
-     "The settings to start from for the chosen model; single options change them."},
 };
 /* Listed after the library's own rows about checkpoints, under their heading. */
 static const struct inmo_setting run_rows[] = {
@@ -35,85 +31,36 @@ static const struct inmo_setting run_rows[] = {
      "Keep the checkpoint after the model is saved, so that --resume with more --epochs can go farther."},
 };
 
-/* Names people type first. A name that stands twice sets both. */
-static const struct inmo_setting other_names[] = {
-    {"templates", 'r', offsetof(struct inmo_train_options, user_templates), 1e-9, 1, NULL, "Model", "SHARE",
-     "Both --user-templates and --item-templates."},
-    {"templates", 'r', offsetof(struct inmo_train_options, item_templates), 1e-9, 1, NULL, "Model", "SHARE",
-     "Both --user-templates and --item-templates."},
-    {"lr", 'r', offsetof(struct inmo_train_options, learning_rate), 1e-12, 1e3, NULL, "Training", "RATE",
-     "The same as --learning-rate."},
-};
-
 static void declare(struct cli_options *options, void *structure)
 {
     struct train_settings *settings = structure;
-    const struct inmo_setting *row;
     size_t count;
 
-    settings->recipe = "fast";
-    inmo_train_options_init(&settings->train, "inmo-lightgcn", settings->recipe, NULL);
+    inmo_train_settings(&count);
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    row = inmo_train_settings(&count);
-    cli_add_table(options, row, count, &settings->train);
-    cli_add_table(options, other_names, sizeof other_names / sizeof *other_names, &settings->train);
+    cli_add_training(options, &settings->training, count);
     cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
     /* A whole log trains best with nothing kept for a test; the validation part is needed to stop in time. */
     cli_add_data(options, &settings->data, "90/10/0");
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
-/* The recipe depends on the model; both must be known before the other options are applied over them. */
 static enum inmo_status begin(struct cli_options *options, void *structure, struct inmo_error *error)
 {
     struct train_settings *settings = structure;
-    const char *model = cli_given(options, "model"), *recipe = cli_given(options, "recipe");
-    enum inmo_status status = inmo_train_options_init(&settings->train, model ? model : settings->train.model,
-                                                      recipe ? recipe : settings->recipe, error);
-    /* A name that is not in the table: then the parser's own sentence, as for every other option. */
-    if (status)
-        cli_apply(options, error);
-    return status;
+    return cli_begin_training(options, &settings->training, error);
 }
 
 /* ---- Before and after training ------------------------------------------------------------------------------- */
 
-static void print_quoted(FILE *stream, const char *word)
-{
-    const char *c = word;
-    while (*c && (isalnum((unsigned char)*c) || strchr("_./:=,+@%-", *c)))
-        c++;
-    if (*word && !*c) {
-        fputs(word, stream);
-        return;
-    }
-    fputc('\'', stream);
-    for (c = word; *c; c++)
-        fputs(*c == '\'' ? "'\\''" : (char[]){*c, 0}, stream);
-    fputc('\'', stream);
-}
-
-/* The command that goes on where this one stopped: the same words and --resume. */
-static void print_resume_command(const struct cli_options *options)
-{
-    fprintf(stderr, "inmo: to go on:");
-    for (int n = 0; n < options->argc; n++) {
-        if (!strcmp(options->argv[n], "--resume"))
-            continue;
-        fputc(' ', stderr);
-        print_quoted(stderr, options->argv[n]);
-    }
-    fputs(" --resume\n", stderr);
-}
-
 static enum inmo_status check_outputs(struct train_settings *settings, struct inmo_error *error)
 {
-    const char *checkpoint = settings->train.checkpoint;
+    const char *checkpoint = settings->training.train.checkpoint;
     enum inmo_status status = cli_check_output(settings->output, settings->common.force, error);
 
     if (!status && checkpoint)
         status = cli_check_output(checkpoint, 1, error);
-    if (!status && checkpoint && !settings->train.resume && !access(checkpoint, F_OK)) {
+    if (!status && checkpoint && !settings->training.train.resume && !access(checkpoint, F_OK)) {
         if (settings->common.force)
             /* A crash before the first new checkpoint must not leave the old one to be resumed. */
             unlink(checkpoint);
@@ -123,7 +70,7 @@ static enum inmo_status check_outputs(struct train_settings *settings, struct in
                               "starts again without it",
                               checkpoint);
     }
-    if (!status && !checkpoint && settings->train.resume)
+    if (!status && !checkpoint && settings->training.train.resume)
         status = cli_fail(error, INMO_USAGE, "--resume: found --no-checkpoint beside it, expected a checkpoint");
     return status;
 }
@@ -181,22 +128,22 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     enum inmo_status status;
 
     if (settings->no_checkpoint) {
-        settings->train.checkpoint = NULL;
-    } else if (!settings->train.checkpoint) {
+        settings->training.train.checkpoint = NULL;
+    } else if (!settings->training.train.checkpoint) {
         checkpoint = cli_format("%s.checkpoint", settings->output);
-        settings->train.checkpoint = checkpoint;
+        settings->training.train.checkpoint = checkpoint;
     }
     status = check_outputs(settings, error);
     if (!status)
         status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
     if (!status)
-        status = inmo_train(dataset, &settings->train, cli_hooks(), &model, &report, error);
-    damaged = dataset && status == INMO_FORMAT && settings->train.resume;
+        status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
+    damaged = dataset && status == INMO_FORMAT && settings->training.train.resume;
     cli_hooks_end();
     if (!status)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
-    if (!status && settings->train.checkpoint && !settings->keep_checkpoint)
-        unlink(settings->train.checkpoint);
+    if (!status && settings->training.train.checkpoint && !settings->keep_checkpoint)
+        unlink(settings->training.train.checkpoint);
     if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)
@@ -205,10 +152,10 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
             print_text(settings, &info, &report);
     } else if (damaged) {
         cli_add_hint(error, "; --force without --resume starts again");
-    } else if (dataset && settings->train.checkpoint && !access(settings->train.checkpoint, F_OK)) {
+    } else if (dataset && settings->training.train.checkpoint && !access(settings->training.train.checkpoint, F_OK)) {
         cli_print_error(error);
-        fprintf(stderr, "inmo: the checkpoint is %s\n", settings->train.checkpoint);
-        print_resume_command(options);
+        fprintf(stderr, "inmo: the checkpoint is %s\n", settings->training.train.checkpoint);
+        cli_print_go_on(options, "--resume");
     }
     inmo_model_free(model);
     inmo_dataset_free(dataset);

@@ -110,6 +110,14 @@ struct inmo_setting {
     const char *help;    /* one sentence */
 };
 
+/* Writes the field of a structure from a text, as on the command line. Returns 0, and changes nothing, when the text is
+ * not what the row takes. A string field keeps the pointer. */
+INMO_API int inmo_setting_set(const struct inmo_setting *setting, void *structure, const char *text);
+/* What a field holds, as it would be written on the command line (reals with all their bits); "" when nothing. */
+INMO_API void inmo_setting_text(const struct inmo_setting *setting, const void *structure, char *text, size_t size);
+/* What a row takes: "a whole number from 1 to 4096", "one of a, b, c". */
+INMO_API void inmo_setting_expected(const struct inmo_setting *setting, char *text, size_t size);
+
 /* ---- 1. Read: any log -> interactions --------------------------------------------------------------------- */
 
 struct inmo_log;

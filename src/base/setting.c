@@ -1,13 +1,17 @@
 /* setting.c - see setting.h. Field n of a structure is what lies at table[n].offset, of the type table[n].type; a
- * new kind of setting is one more case in each of the two switches. */
+ * new kind of setting is one more case in each of the switches. */
 #include "base/setting.h"
 
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct inmo_setting *inmo_setting_find(const struct inmo_setting *table, size_t count, const char *name)
@@ -111,4 +115,144 @@ char *inmo_settings_json(const struct inmo_setting *table, size_t count, const v
     }
     inmo_text_add(&json, "}", 1);
     return inmo_text_take(&json);
+}
+
+/* ---- As on the command line ------------------------------------------------------------------------------- */
+
+void inmo_setting_expected(const struct inmo_setting *row, char *text, size_t size)
+{
+    const char *what = row->type == 'r' ? "a number" : "a whole number";
+    /* A bound beyond what a double counts exactly is there for the type's sake and tells nobody anything. */
+    int has_least = row->least > -9e15, has_most = row->most < 9e15;
+
+    if (row->choices) {
+        size_t used = (size_t)snprintf(text, size, "one of ");
+        for (const char *c = row->choices; *c && used + 3 < size; c++) {
+            if (*c == '|')
+                text[used++] = ',', text[used++] = ' ';
+            else
+                text[used++] = *c;
+        }
+        text[used] = 0;
+    } else if (row->type == 'b') {
+        snprintf(text, size, "yes or no");
+    } else if (row->type != 'i' && row->type != 'u' && row->type != 'r') {
+        snprintf(text, size, "%s", row->value ? row->value : "a text");
+    } else if (row->type == 'i' && row->most >= INT_MAX) {
+        snprintf(text, size, "%s of at least %.15g", what, row->least);
+    } else if (has_least && has_most) {
+        snprintf(text, size, "%s from %.15g to %.15g", what, row->least, row->most);
+    } else if (has_least) {
+        snprintf(text, size, "%s of at least %.15g", what, row->least);
+    } else if (has_most) {
+        snprintf(text, size, "%s of at most %.15g", what, row->most);
+    } else {
+        snprintf(text, size, "%s", what);
+    }
+}
+
+/* The fewest digits, from 15 on, that give the same number back. */
+static void write_real(double number, char *text, size_t size)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+}
+
+void inmo_setting_text(const struct inmo_setting *row, const void *structure, char *text, size_t size)
+{
+    const char *field = (const char *)structure + row->offset;
+
+    text[0] = 0;
+    switch (row->type) {
+    case 'i': snprintf(text, size, "%d", *(const int *)field); break;
+    case 'u': snprintf(text, size, "%" PRIu64, *(const uint64_t *)field); break;
+    case 'r': write_real(*(const double *)field, text, size); break;
+    case 'b': snprintf(text, size, "%s", *(const int *)field ? "yes" : "no"); break;
+    case 's':
+        if (*(const char *const *)field)
+            snprintf(text, size, "%s", *(const char *const *)field);
+        break;
+    default: break;
+    }
+}
+
+/* "yes", "no" or NULL. */
+static const char *yes_or_no(const char *text)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false", "off", "0"};
+    for (size_t n = 0; n < 4; n++) {
+        if (!strcmp(text, yes[n]))
+            return "yes";
+        if (!strcmp(text, no[n]))
+            return "no";
+    }
+    return NULL;
+}
+
+/* A whole number: digits, or a real that is whole ("1e6"). Returns 0 when text is neither. */
+static int whole_number(const char *text, int negative_allowed, uint64_t *magnitude, int *negative)
+{
+    char *end = NULL;
+    const char *digits = text + (*text == '-' || *text == '+');
+    double real;
+
+    *negative = *text == '-';
+    if (!isdigit((unsigned char)*digits) || (*negative && !negative_allowed))
+        return 0;
+    errno = 0;
+    *magnitude = strtoull(digits, &end, 10);
+    if (!*end && !errno)
+        return 1;
+    real = strtod(digits, &end);
+    if (*end || !(real <= 9007199254740992.0) || real != floor(real))
+        return 0;
+    *magnitude = (uint64_t)real;
+    return 1;
+}
+
+int inmo_setting_set(const struct inmo_setting *row, void *structure, const char *text)
+{
+    char *field = (char *)structure + row->offset;
+    uint64_t magnitude = 0;
+    int negative = 0, good = 1;
+    double real = 0;
+    char *end = NULL;
+
+    switch (row->type) {
+    case 'i':
+        good = whole_number(text, 1, &magnitude, &negative) && magnitude <= INT_MAX;
+        real = negative ? -(double)magnitude : (double)magnitude;
+        good = good && real >= row->least && real <= row->most;
+        if (good)
+            *(int *)field = (int)real;
+        break;
+    case 'u':
+        good = whole_number(text, 0, &magnitude, &negative) && (double)magnitude >= row->least &&
+               (row->most < row->least || (double)magnitude <= row->most);
+        if (good)
+            *(uint64_t *)field = magnitude;
+        break;
+    case 'r':
+        real = strtod(text, &end);
+        good = end != text && !*end && !isspace((unsigned char)*text) && isfinite(real) && real >= row->least &&
+               real <= row->most;
+        if (good)
+            *(double *)field = real;
+        break;
+    case 'b':
+        good = yes_or_no(text) != NULL;
+        if (good)
+            *(int *)field = !strcmp(yes_or_no(text), "yes");
+        break;
+    case 's':
+        good = !row->choices || is_choice(row->choices, text);
+        if (good)
+            *(const char **)field = text;
+        break;
+    default: good = 0; break;
+    }
+    return good;
 }
