@@ -249,6 +249,9 @@ struct inmo_train_options {
 INMO_API enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model,
                                                   const char *recipe, struct inmo_error *error);
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
+/* The first so many of its rows decide the model's bytes and are in its file; those after them only where and how
+ * long a run goes. */
+INMO_API size_t inmo_train_settings_of_model(void);
 
 struct inmo_train_report {
     int epochs;              /* run in all, earlier pieces of a resumed run included */
@@ -281,6 +284,58 @@ struct inmo_model_info {
     const char *record;          /* JSON array: one object an epoch (loss, validation score) */
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
+
+/* ---- 3b. Tune: which settings? ------------------------------------------------------------------------------ */
+
+struct inmo_tune_options {
+    const char *search;        /* "learning-rate=1e-3..3e-2:log,dropout=0.3..0.7:5,layers=2|3": training options with a
+                                  range (uniform, or in the logarithm), so many values of one, or a list */
+    const char *method;        /* grid: every combination. random (default): by chance, none twice. halving: by
+                                  chance, all trained briefly, the best of them longer, again and again */
+    int trials;                /* 0 (default): the whole grid, otherwise 20 */
+    uint64_t seed;             /* of the search: trial n's settings are a function of (seed, n); default 1 */
+    const char *seeds;         /* of training: a trial's score is the mean over "1,2,3"; default "1" */
+    int halving_rate;          /* halving: the best 1/rate go on for rate times the epochs; default 3 */
+    int least_epochs;          /* halving: of the first rung; 0 (default): eval_every of the training options */
+    double max_seconds;        /* of this call: the search stops, and can go on later; 0 (default): no limit */
+    double per_trial_seconds;  /* of each training, which ends there; 0 (default): no limit */
+    double checkpoint_seconds; /* between checkpoints of the running trial; default 60 */
+};
+INMO_API void inmo_tune_options_init(struct inmo_tune_options *options);
+INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all but search */
+
+struct inmo_tune_trial {
+    int number;               /* from 1 */
+    const char *const *value; /* one a searched setting, as on the command line */
+    int epochs;               /* it was given: all, or with halving those of the rung it reached */
+    double score;             /* best validation NDCG@20, mean over the seeds; NaN when it failed */
+    double deviation;         /* standard deviation over the seeds; NaN for one seed */
+    const char *error;        /* why its settings cannot be trained; NULL */
+};
+struct inmo_tune_report {
+    size_t setting_count;
+    const char *const *setting;       /* names of what was searched */
+    size_t trial_count;
+    const struct inmo_tune_trial *trial;   /* finished ones, best first: by epochs given, then by score */
+    struct inmo_train_options best;   /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
+    int planned;                      /* trials of the whole search */
+    int trained;                      /* trainings of this call; the others were in the record */
+    double seconds;                   /* of this call */
+    const char *stopped;              /* "done" or "max-seconds" */
+};
+
+/* Searches the training options fixed for better settings, by validation NDCG@20; the test part is not looked at.
+ * directory (made if need be; NULL: nothing is kept) holds the record of finished trainings and a checkpoint of the
+ * running one: called again with the same arguments, the search goes on, trains nothing twice, and ends with the same
+ * report as if never stopped, also after kill -9. More trials may be asked for (not with halving); any other difference
+ * is refused. Settings whose training fails (numbers not finite, a combination that cannot be) are failed trials.
+ * Errors: USAGE (names the setting), UNSUPPORTED (a model that is not trained), INPUT (no validation part), EXISTS
+ * (directory has another search or other things), INTERRUPTED (with a checkpoint), the first trial's if all failed. */
+INMO_API enum inmo_status inmo_tune(const struct inmo_dataset *dataset, const struct inmo_train_options *fixed,
+                                    const struct inmo_tune_options *options, const char *directory,
+                                    const struct inmo_hooks *hooks, struct inmo_tune_report **report,
+                                    struct inmo_error *error);
+INMO_API void inmo_tune_report_free(struct inmo_tune_report *report);
 
 /* ---- 4. Files ---------------------------------------------------------------------------------------------- */
 

@@ -69,20 +69,21 @@ enum inmo_status inmo_new_file_write(struct inmo_new_file *file, const void *dat
     return INMO_OK;
 }
 
-/* The new name must last through a power cut as well. By now the file is in place, and a folder that may not be
- * read or a file system that cannot sync folders takes nothing away from it: no error. */
-static void sync_folder_of(char *path)
+void inmo_sync_folder(const char *folder)
 {
-    char *slash = strrchr(path, '/');
-    const char *folder = !slash ? "." : slash == path ? "/" : path;
-    int descriptor;
-    if (slash && slash != path)
-        *slash = 0;
-    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0) {
         (void)!fsync(descriptor);
         close(descriptor);
     }
+}
+
+static void sync_folder_of(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash && slash != path)
+        *slash = 0;
+    inmo_sync_folder(!slash ? "." : slash == path ? "/" : path);
 }
 
 /* Without force, somebody may have made path since it was looked at. A hard link, unlike a rename, replaces

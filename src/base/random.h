@@ -22,6 +22,7 @@ enum inmo_stream {
     INMO_STREAM_TEMPLATE = 9,    /* random templates */
     INMO_STREAM_SVD = 10,        /* start of the truncated SVD */
     INMO_STREAM_NEGATIVE = 11,   /* negatives that a batch shares */
+    INMO_STREAM_TUNE = 20,       /* settings that a search tries */
 };
 
 static inline uint64_t inmo_mix64(uint64_t x)

@@ -6,10 +6,7 @@
 
 /* Checks bounds, and what holds between options. */
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error);
-/* The first so many rows of inmo_train_settings decide the model's bytes; those after only where and how long a run
- * goes, and are not part of a model file. */
-size_t inmo_train_settings_of_model(void);
-/* Of those, the rows that may differ between the pieces of a resumed run (how far to go). */
+/* Of the rows that decide the model's bytes, those that may differ between the pieces of a resumed run (how far to go). */
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options);
 
 #endif

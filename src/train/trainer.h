@@ -26,6 +26,8 @@ struct inmo_trainer {
 /* Appends an epoch to the record. score NaN: not validated. */
 enum inmo_status inmo_trainer_note_epoch(struct inmo_trainer *trainer, double loss, double score,
                                          struct inmo_error *error);
+/* Of what training and validation see of the data. */
+uint64_t inmo_trainer_data_hash(const struct inmo_dataset *data);
 enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options,
                                           uint64_t *fingerprint, struct inmo_error *error);
 

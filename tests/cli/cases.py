@@ -7,7 +7,7 @@ import struct
 import subprocess
 import time
 
-COMMANDS = ("synth", "prepare", "train", "evaluate", "recommend", "similar", "explain", "info", "export", "man")
+COMMANDS = ("synth", "prepare", "train", "tune", "evaluate", "recommend", "similar", "explain", "info", "export", "man")
 MODELS = ("mf", "lightgcn", "inmo-mf", "inmo-lightgcn")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -58,7 +58,7 @@ def case_every_option_in_help_is_parsed(world):
         rows = {row["name"]: row for row in rows_of(world, command)}
         shown = set(re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([\w-]+)", world.inmo(command, "--help")[0], re.M))
         world.check(shown == set(rows) | {"help"}, f"{command}: help and parser differ: {shown ^ set(rows)}")
-        arguments = {"prepare": ["x"], "train": ["x"], "evaluate": ["x", "y"], "recommend": ["x"], "similar": ["x"],
+        arguments = {"prepare": ["x"], "train": ["x"], "tune": ["x"], "evaluate": ["x", "y"], "recommend": ["x"], "similar": ["x"],
                      "explain": ["x"], "info": ["x"], "export": ["x"]}.get(command, [])
         arguments += ["-o", "z"] if "output" in rows else []
         for name, row in rows.items():

@@ -1,0 +1,238 @@
+/* tune.c - inmo tune: searches the settings of training by the validation part of a data set. */
+#include "common.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct tune_settings {
+    struct cli_common common;
+    struct cli_strings search;
+    struct inmo_tune_options tune;
+    struct cli_training training;
+    const char *output;
+    int top;
+};
+
+#define AT(member) offsetof(struct tune_settings, member)
+static const struct inmo_setting rows[] = {
+    {"output", 's', AT(output), 0, 0, NULL, "Output", "DIR",
+     "Directory for the record of finished trainings; the same command goes on with what is there."},
+    {"top", 'i', AT(top), 1, 1000000, NULL, "Output", "N",
+     "Lines of the table; --json and the record have all trials."},
+    {"search", 'l', AT(search), 0, 0, NULL, "Search", "SPACE",
+     "What is searched: NAME=FROM..TO, :log after it for a range uniform in the logarithm, :N for N values of it, or "
+     "NAME=VALUE|VALUE; several separated by commas. NAME is an option under Model or Training below."},
+};
+
+static void declare(struct cli_options *options, void *structure)
+{
+    struct tune_settings *settings = structure;
+    const struct inmo_setting *row;
+    size_t count;
+
+    settings->top = 20;
+    inmo_tune_options_init(&settings->tune);
+    cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
+    row = inmo_tune_settings(&count);
+    cli_add_table(options, row, count, &settings->tune);
+    cli_add_training(options, &settings->training, inmo_train_settings_of_model());
+    cli_add_common(options, &settings->common, CLI_JSON);
+}
+
+static enum inmo_status begin(struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct tune_settings *settings = structure;
+    return cli_begin_training(options, &settings->training, error);
+}
+
+/* ---- Printing ------------------------------------------------------------------------------------------------ */
+
+/* The command that trains the best settings: what differs from the recipe. */
+static char *best_command(const char *data, const struct tune_settings *settings, const struct inmo_train_options *best)
+{
+    struct inmo_train_options usual;
+    size_t count = inmo_train_settings_of_model(), all, size = 0;
+    const struct inmo_setting *row = inmo_train_settings(&all);
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream || inmo_train_options_init(&usual, best->model, settings->training.recipe, NULL)) {
+        if (stream)
+            fclose(stream);
+        free(text);
+        return cli_copy("");
+    }
+    fputs("inmo train ", stream);
+    cli_put_quoted(stream, data);
+    fprintf(stream, " -o best.inmo --model %s --recipe %s", best->model, settings->training.recipe);
+    for (size_t n = 0; n < count; n++) {
+        char value[256], ordinary[256];
+        inmo_setting_text(&row[n], best, value, sizeof value);
+        inmo_setting_text(&row[n], &usual, ordinary, sizeof ordinary);
+        if (row[n].offset == offsetof(struct inmo_train_options, model) || !strcmp(value, ordinary))
+            continue;
+        if (row[n].type == 'b') {
+            fprintf(stream, " --%s%s", strcmp(value, "yes") ? "no-" : "", row[n].name);
+            continue;
+        }
+        fprintf(stream, " --%s ", row[n].name);
+        cli_put_quoted(stream, value);
+    }
+    fclose(stream);
+    return text;
+}
+
+static json_t *trial_json(const struct inmo_tune_report *report, const struct inmo_tune_trial *trial)
+{
+    json_t *values = json_object();
+    for (size_t n = 0; n < report->setting_count; n++) {
+        json_t *number = cli_json_parsed(trial->value[n]); /* a word is not JSON */
+        json_object_set_new(values, report->setting[n],
+                            json_is_number(number) ? json_incref(number) : cli_json_text(trial->value[n]));
+        json_decref(number);
+    }
+    return json_pack("{si so si so so so}", "trial", trial->number, "settings", values, "epochs", trial->epochs,
+                     "ndcg@20", cli_json_number(trial->score), "deviation", cli_json_number(trial->deviation),
+                     "error", trial->error ? cli_json_text(trial->error) : json_null());
+}
+
+static void print_json(const struct tune_settings *settings, const struct inmo_tune_report *report,
+                       const char *command)
+{
+    json_t *trials = json_array();
+    for (size_t n = 0; n < report->trial_count; n++)
+        json_array_append_new(trials, trial_json(report, &report->trial[n]));
+    cli_json_put(stdout,
+                 json_pack("{ss so si si so ss so so}", "method", settings->tune.method, "trials", trials, "planned",
+                           report->planned, "trained", report->trained, "seconds", cli_json_number(report->seconds),
+                           "stopped", report->stopped, "command", *command ? cli_json_text(command) : json_null(),
+                           "output", cli_json_text(settings->output)),
+                 1);
+}
+
+static int width_of(const struct inmo_tune_report *report, size_t setting)
+{
+    size_t width = strlen(report->setting[setting]);
+    for (size_t n = 0; n < report->trial_count; n++)
+        if (strlen(report->trial[n].value[setting]) > width)
+            width = strlen(report->trial[n].value[setting]);
+    return (int)width;
+}
+
+static void print_text(const struct tune_settings *settings, const struct inmo_tune_report *report,
+                       const char *command)
+{
+    size_t shown = report->trial_count < (size_t)settings->top ? report->trial_count : (size_t)settings->top;
+
+    printf("trial");
+    for (size_t a = 0; a < report->setting_count; a++)
+        printf("  %*s", width_of(report, a), report->setting[a]);
+    printf("  epochs  ndcg@20  deviation\n");
+    for (size_t n = 0; n < shown; n++) {
+        const struct inmo_tune_trial *trial = &report->trial[n];
+        printf("%5d", trial->number);
+        for (size_t a = 0; a < report->setting_count; a++)
+            printf("  %*s", width_of(report, a), trial->value[a]);
+        printf("  %6d", trial->epochs);
+        if (trial->error)
+            printf("  failed: %s\n", trial->error);
+        else if (isfinite(trial->deviation))
+            printf("  %7.5f  %9.5f\n", trial->score, trial->deviation);
+        else
+            printf("  %7.5f  %9s\n", trial->score, "-");
+    }
+    if (shown < report->trial_count)
+        printf("... and %zu more in %s/trials.jsonl\n", report->trial_count - shown, settings->output);
+    if (*command)
+        printf("best: %s\n", command);
+}
+
+/* ---- The command --------------------------------------------------------------------------------------------- */
+
+static char *joined(const struct cli_strings *search)
+{
+    char *text = cli_copy("");
+    for (size_t n = 0; n < search->count; n++) {
+        char *longer = cli_format("%s%s%s", text, n ? "," : "", search->value[n]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static enum inmo_status open_data(const char *path, struct inmo_dataset **dataset, struct inmo_error *error)
+{
+    struct stat found;
+    /* A log would be split anew by each command that reads it; all trials must see the same parts. */
+    if (!stat(path, &found) && !S_ISDIR(found.st_mode))
+        return cli_fail(error, INMO_USAGE, "%s is a file, expected a prepared data set; inmo prepare makes one", path);
+    return inmo_dataset_open(path, dataset, error);
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct tune_settings *settings = structure;
+    const char *data = options->argument.value[0];
+    struct inmo_dataset *dataset = NULL;
+    struct inmo_tune_report *report = NULL;
+    char *search = joined(&settings->search), *command = NULL;
+    enum inmo_status status;
+
+    settings->tune.search = search;
+    status = open_data(data, &dataset, error);
+    if (!status)
+        status = inmo_tune(dataset, &settings->training.train, &settings->tune, settings->output, cli_hooks(), &report,
+                           error);
+    cli_hooks_end();
+    if (!status) {
+        int any = report->trial_count && !report->trial[0].error;
+        command = any ? best_command(data, settings, &report->best) : cli_copy("");
+        if (settings->common.json)
+            print_json(settings, report, command);
+        else
+            print_text(settings, report, command);
+        if (strcmp(report->stopped, "done")) {
+            cli_note(INMO_NOTE, "stopped by --max-seconds: %zu of %d trials", report->trial_count, report->planned);
+            if (!settings->common.quiet)
+                cli_print_go_on(options, NULL);
+        }
+    } else if (status == INMO_INTERRUPTED) {
+        cli_print_error(error);
+        cli_print_go_on(options, NULL);
+    }
+    inmo_tune_report_free(report);
+    inmo_dataset_free(dataset);
+    free(command);
+    free(search);
+    return status;
+}
+
+const struct cli_command cli_tune = {
+    .name = "tune",
+    .arguments = "DATA",
+    .summary = "search the settings of training by the validation part",
+    .description =
+        "Trains on DATA, a prepared directory, with different settings and compares them by validation NDCG@20; the "
+        "test part is not looked at. Settings that are not searched are given as for inmo train. The table at the end has "
+        "the best first, and under it stands the command that trains a model with its settings.\n\n"
+        "Every finished training is in DIR/trials.jsonl. Started again, after Ctrl-C, kill -9 or --max-seconds, the "
+        "same command goes on where it was, trains nothing twice and prints the table it would have printed. More --trials "
+        "may be asked for later (not with halving); another search needs another directory.\n\n"
+        "--method halving trains all trials briefly, the best third of them three times as long, and so on up to "
+        "--epochs. With a schedule that falls over the epochs (cosine) each of these is a whole training with its own "
+        "shorter schedule; with a constant rate it goes on from the one before.",
+    .examples =
+        "  inmo tune data -o search --search learning-rate=1e-3..3e-2:log,dropout=0.3..0.7 --trials 30\n"
+        "  inmo tune data -o grid --method grid --search 'layers=2|3,temperature=0.05|0.1|0.2' --seeds 1,2,3\n"
+        "  inmo tune data -o halving --method halving --trials 27 --search learning-rate=1e-3..1e-1:log --model inmo-mf\n",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .required = "output",
+    .settings_size = sizeof(struct tune_settings),
+    .declare = declare,
+    .begin = begin,
+    .run = run,
+};
