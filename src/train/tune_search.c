@@ -8,22 +8,23 @@
 
 void inmo_search_plan(struct inmo_search *search, int trials, int epochs, int eval_every, int rate, int least_epochs)
 {
-    double share = 1; /* rate^(rungs - 1) */
+    double share = 1, part = 1; /* rate^(rungs - 1); rate^(rungs made so far) */
     int rungs = 1;
     while (rate > 1 && rungs < INMO_MOST_RUNGS && share * rate <= trials && epochs / (share * rate) >= least_epochs) {
         share *= rate;
         rungs++;
     }
     search->rungs = 0;
-    for (double part = 1; rungs > 0; rungs--, part *= rate, share /= rate) {
+    for (; rungs > 0; rungs--, share /= rate) {
         double exact = ceil(epochs / share / eval_every) * eval_every;
         int rounded = rungs == 1 || exact > epochs ? epochs : (int)exact;
-        /* Two rungs that rounding made alike are one, with the trials of the first. */
+        /* Two rungs that rounding made alike are one. */
         if (search->rungs > 0 && search->epochs[search->rungs - 1] == rounded)
             continue;
         search->epochs[search->rungs] = rounded;
         search->trials[search->rungs] = (int)fmax(1, floor(trials / part));
         search->rungs++;
+        part *= rate;
     }
 }
 
