@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -304,6 +305,96 @@ def case_interrupt_says_how_to_go_on(world):
         done = world.shell(command)
         world.check(done.returncode == 0, done.stderr.decode())
         world.check(read(world.path("whole")) == read(world.path("it's here")), "another model after the interrupt")
+
+
+# ---- Searching settings ----------------------------------------------------------------------------------------------
+
+SPACE = ("--search", "learning-rate=1e-3..1e-1:log", "--search", "l2=0|1e-4|1e-3")
+
+
+def lines_in(path):
+    return read(path).count(b"\n") if os.path.exists(path) else 0
+
+
+def case_search_finds_what_training_repeats(world):
+    data = os.path.join(world.small, "data")
+    for method, recipe in (("random", "fast"), ("halving", "fast"), ("halving", "paper")):
+        directory = f"{method}-{recipe}"
+        run = ("tune", data, "-o", directory, "--model", "inmo-mf", "--recipe", recipe, "--dim", "8", "--epochs", "9",
+               "--eval-every", "1", "--method", method, "--trials", "5", *SPACE)
+        text, err = world.inmo(*run)
+        world.check(err.count("inmo: trial ") >= 5, err)
+        found = keys(world, world.inmo(*run, "--json")[0], "method", "trials", "planned", "trained", "seconds",
+                     "stopped", "command", "output")
+        world.check(found["trained"] == 0 and found["planned"] == 5 == len(found["trials"]), str(found))
+        best = keys(world, json.dumps(found["trials"][0]), "trial", "settings", "epochs", "ndcg@20", "deviation", "error")
+        world.check(text.endswith(f"best: {found['command']}\n"), text)
+        scores = [trial["ndcg@20"] for trial in found["trials"] if trial["epochs"] == best["epochs"]]
+        world.check(scores == sorted(scores, reverse=True), str(scores))
+        done = world.shell(found["command"] + " --json --force")
+        world.check(done.returncode == 0, done.stderr.decode())
+        trained = json.loads(done.stdout)
+        world.check(trained["best_valid"] == best["ndcg@20"], f"{found['command']} gives {trained['best_valid']}")
+        for name, value in best["settings"].items():
+            world.check(trained["settings"][name] == value, f"{name}: {trained['settings'][name]}, not {value}")
+        world.check(os.listdir(world.path(directory)) == ["trials.jsonl"], str(os.listdir(world.path(directory))))
+
+
+def case_search_after_kill_gives_the_same_table(world):
+    data = os.path.join(world.small, "data")
+    for method, recipe in (("random", "fast"), ("halving", "paper")):
+        common = ("--model", "inmo-mf", "--recipe", recipe, "--dim", "32", "--batch", "64", "--patience", "1000",
+                  "--eval-every", "1", "--threads", "1")
+        trial = json.loads(world.inmo("train", data, "-o", "m", *common, "--epochs", "5", "--json", "--force")[0])
+        epochs = max(9, min(3000, int(0.7 * 5 / max(trial["seconds"], 1e-3))))
+        run = ("tune", data, *common, "--epochs", str(epochs), "--method", method, "--trials", "4",
+               "--checkpoint-seconds", "0.05", *SPACE)
+        whole = world.inmo(*run, "-o", "whole", "--threads", "2", "-q")[0]
+        killed = 0
+        for finished in (1, 2, 4):  # lines of the record: its first, one more, three more
+            process = world.start(*run, "-o", "pieces")
+            end = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < end:
+                if lines_in(world.path("pieces", "trials.jsonl")) >= finished and any(
+                        name.endswith(".checkpoint") for name in os.listdir(world.path("pieces"))):
+                    time.sleep(0.1)  # into the training, not at its edge
+                    break
+                time.sleep(0.005)
+            process.kill()
+            process.communicate()
+            killed += process.returncode == -signal.SIGKILL
+        world.check(killed == 3, f"{method}: killed {killed} times of 3")
+        with open(world.path("pieces", "trials.jsonl"), "ab") as stream:
+            stream.write(b'{"trial": 4, "epo')  # what a power cut leaves of a line
+        before = lines_in(world.path("pieces", "trials.jsonl"))
+        world.check(world.inmo(*run, "-o", "pieces", "-q")[0] == whole, f"{method}: another table after kill -9")
+        for name in ("whole", "pieces"):
+            world.check(os.listdir(world.path(name)) == ["trials.jsonl"], str(os.listdir(world.path(name))))
+        record = [[json.loads(line) for line in read(world.path(name, "trials.jsonl")).splitlines()]
+                  for name in ("whole", "pieces")]
+        for lines in record:
+            world.check(len({(line["trial"], line["epochs"], line["seed"]) for line in lines[1:]}) == len(lines) - 1,
+                        "the same training stands twice in the record")
+            for line in lines[1:]:
+                del line["seconds"]
+        world.check(record[0] == record[1] and len(record[0]) > before, f"{method}: another record after kill -9")
+        for name in ("whole", "pieces"):
+            shutil.rmtree(world.path(name))
+
+
+def case_search_interrupted_says_how_to_go_on(world):
+    data = os.path.join(world.small, "data")
+    run = ("tune", data, "-o", "my search", "--model", "mf", "--dim", "8", "--epochs", "3000", "--patience", "10000",
+           "--trials", "2", "--search", "l2=0|1e-4")
+    process = world.start(*run)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = (text.decode() for text in process.communicate(timeout=60))
+    world.check(process.returncode == 11 and not out, f"exit code {process.returncode}\n{out}{err}")
+    command = re.search(r"^inmo: to go on: (.*)$", err, re.M).group(1)
+    world.check("'my search'" in command and "'l2=0|1e-4'" in command, command)
+    done = world.shell(command + " --max-seconds 0.3")
+    world.check(done.returncode == 0 and b"inmo: stopped by --max-seconds" in done.stderr, done.stderr.decode())
 
 
 def case_second_interrupt_ends_at_once(world):
