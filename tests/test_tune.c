@@ -261,15 +261,16 @@ static void test_plans(void **state)
     }
 }
 
-enum { FAKES = 9, FAILING = 6 };
+enum { FAKES = 9, FAILING = 1 << 6 };
 static const double quality[FAKES] = {0.10, 0.50, 0.30, 0.90, 0.50, 0.20, 0.95, 0.70, 0.05};
 
 struct fake {
     int asked, dropped, stop_at; /* stop_at: the call at which the power goes; -1: never */
+    int failing;                 /* trials that cannot be trained, a bit each */
     char calls[512];             /* "trial@epochs/seed " of each */
 };
 
-/* The longer, the better; the seeds lie on both sides; the seventh trial cannot be trained. */
+/* The longer, the worse, so that an order by score alone is another one; the seeds lie on both sides. */
 static enum inmo_status fake_train(void *context, int rung, struct inmo_outcome *outcome, struct inmo_error *error)
 {
     struct fake *fake = context;
@@ -281,12 +282,12 @@ static enum inmo_status fake_train(void *context, int rung, struct inmo_outcome 
     }
     snprintf(fake->calls + used, sizeof fake->calls - used, "%d@%d/%d ", outcome->trial, outcome->epochs,
              (int)outcome->seed);
-    if (outcome->trial == FAILING) {
+    if (fake->failing >> outcome->trial & 1) {
         outcome->code = INMO_NUMERIC;
         outcome->error = inmo_copy_string("the loss is \"not finite\"");
         return INMO_OK;
     }
-    outcome->score = quality[outcome->trial] + 0.001 * outcome->epochs + (outcome->seed == 1 ? 0.125 : -0.125);
+    outcome->score = quality[outcome->trial] - 0.1 * outcome->epochs + (outcome->seed == 1 ? 0.125 : -0.125);
     outcome->best_epoch = outcome->epochs - 1;
     outcome->seconds = 0.25;
     return INMO_OK;
@@ -334,7 +335,7 @@ static enum inmo_status run_fake(const char *directory, struct fake *fake, struc
 
 static void check_fake(const struct inmo_standing *standing, size_t count)
 {
-    static const int order[] = {3, 7, 1, 4, 2, 5, 0, 8, FAILING}; /* 1 before 4: the same score, the lower number */
+    static const int order[] = {3, 7, 1, 4, 2, 5, 0, 8, 6}; /* 1 before 4: the same score, the lower number */
     static const int rung[] = {2, 1, 1, 0, 0, 0, 0, 0, 0};
     static const int epochs[] = {1, 3, 9};
     assert_int_equal(count, FAKES);
@@ -342,7 +343,7 @@ static void check_fake(const struct inmo_standing *standing, size_t count)
         assert_int_equal(standing[n].trial, order[n]);
         assert_int_equal(standing[n].rung, rung[n]);
         if (n + 1 < FAKES) {
-            assert_near(standing[n].score, quality[order[n]] + 0.001 * epochs[rung[n]], 1e-15);
+            assert_near(standing[n].score, quality[order[n]] - 0.1 * epochs[rung[n]], 1e-15);
             assert_near(standing[n].deviation, sqrt(2) * 0.125, 1e-12); /* of two, n - 1 in the denominator */
         }
     }
@@ -351,7 +352,7 @@ static void check_fake(const struct inmo_standing *standing, size_t count)
 static void test_halving(void **state)
 {
     struct inmo_error error = {0};
-    struct fake fake = {.stop_at = -1};
+    struct fake fake = {.stop_at = -1, .failing = FAILING};
     struct inmo_standing standing[FAKES];
     size_t count = 0;
     (void)state;
@@ -363,6 +364,22 @@ static void test_halving(void **state)
     check_fake(standing, count);
 }
 
+/* Where fewer can be trained than may go on, places stay empty. */
+static void test_failed_never_go_on(void **state)
+{
+    struct inmo_error error = {0};
+    struct fake fake = {.stop_at = -1, .failing = (1 << FAKES) - 1 - (1 << 2) - (1 << 8)};
+    struct inmo_standing standing[FAKES];
+    size_t count = 0;
+    (void)state;
+    must(run_fake(NULL, &fake, standing, &count, &error));
+    assert_non_null(strstr(fake.calls, "8@1/2 2@3/1 2@3/2 8@3/1 8@3/2 2@9/1 2@9/2 "));
+    assert_int_equal(fake.asked, 2 * (FAKES + 2 + 1));
+    fake = (struct fake){.stop_at = -1, .failing = (1 << FAKES) - 1};
+    must(run_fake(NULL, &fake, standing, &count, &error));
+    assert_int_equal(fake.asked, 2 * FAKES);
+}
+
 /* ---- The record ------------------------------------------------------------------------------------------------ */
 
 /* Cut after any number of calls and started again: nothing asked twice, and the same end. */
@@ -372,7 +389,7 @@ static void test_stopped_anywhere(void **state)
     (void)state;
     for (int at = 0; at < CALLS; at += 3) {
         struct inmo_error error = {0};
-        struct fake first = {.stop_at = at}, second = {.stop_at = -1};
+        struct fake first = {.stop_at = at, .failing = FAILING}, second = {.stop_at = -1, .failing = FAILING};
         struct inmo_standing standing[FAKES];
         size_t count = 0;
         must_fail(run_fake("search", &first, standing, &count, &error), INMO_INTERRUPTED, "");
@@ -387,7 +404,7 @@ static void test_stopped_anywhere(void **state)
 static void test_torn_anywhere(void **state)
 {
     struct inmo_error error = {0};
-    struct fake whole = {.stop_at = -1};
+    struct fake whole = {.stop_at = -1, .failing = FAILING};
     struct inmo_standing standing[FAKES];
     struct bytes bytes;
     size_t count = 0;
@@ -395,7 +412,7 @@ static void test_torn_anywhere(void **state)
     must(run_fake("search", &whole, standing, &count, &error));
     bytes = read_bytes("search/trials.jsonl"); /* every line is synced, so not at every byte: disks may be slow */
     for (size_t size = 0; size <= bytes.count; size += bytes.count - size < 200 ? 5 : 131) {
-        struct fake again = {.stop_at = -1};
+        struct fake again = {.stop_at = -1, .failing = FAILING};
         struct bytes now;
         int lines = 0;
         for (size_t n = 0; n < size; n++)
@@ -478,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_grid_order),
         cmocka_unit_test(test_plans),
         cmocka_unit_test(test_halving),
+        cmocka_unit_test(test_failed_never_go_on),
         cmocka_unit_test(test_stopped_anywhere),
         cmocka_unit_test(test_torn_anywhere),
         cmocka_unit_test(test_refused_records),
