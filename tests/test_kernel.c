@@ -239,20 +239,20 @@ static void test_gather_options_matter(void **state)
 enum { ADAM_ROWS = 600, ADAM_DIM = 5, ADAM_COUNT = ADAM_ROWS * ADAM_DIM };
 
 struct moments {
-    float *parameter, *m, *v;
+    float *parameter, *m, *root;
 };
 
 static struct moments make_moments(void)
 {
     struct moments moments = {numbers(ADAM_COUNT, 11), numbers(ADAM_COUNT, 12), numbers(ADAM_COUNT, 13)};
     for (size_t n = 0; n < ADAM_COUNT; n++)
-        moments.v[n] = n % 10 == 0 ? 0 : moments.v[n] * moments.v[n]; /* a parameter never touched has v = 0 */
+        moments.root[n] = n % 10 == 0 ? 0 : fabsf(moments.root[n]); /* a parameter never touched has v = 0 */
     return moments;
 }
 
 static void free_moments(struct moments *moments)
 {
-    inmo_free(moments->v);
+    inmo_free(moments->root);
     inmo_free(moments->m);
     inmo_free(moments->parameter);
 }
@@ -261,7 +261,7 @@ static void assert_same_moments(const struct moments *a, const struct moments *b
 {
     assert_memory_equal(a->parameter, b->parameter, ADAM_COUNT * sizeof(float));
     assert_memory_equal(a->m, b->m, ADAM_COUNT * sizeof(float));
-    assert_memory_equal(a->v, b->v, ADAM_COUNT * sizeof(float));
+    assert_memory_equal(a->root, b->root, ADAM_COUNT * sizeof(float));
 }
 
 static void test_adam(void **state)
@@ -273,55 +273,53 @@ static void test_adam(void **state)
     assert_near(adam.rate, 0.01 / (1 - 0.729), 1e-8); /* 0.9^3 = 0.729, 0.999^3 = 0.997002999 */
     assert_near(adam.root_bias, 1 / sqrt(1 - 0.997002999), 1e-5);
     for (int with_gradient = 0; with_gradient < 2; with_gradient++) {
-        struct moments expected = make_moments(), first = make_moments();
-        inmo_adam_reference(ADAM_COUNT, adam, with_gradient ? gradient : NULL, expected.m, expected.v,
-                            expected.parameter);
+        struct moments start = make_moments(), first = make_moments();
+        double m[ADAM_COUNT], v[ADAM_COUNT], parameter[ADAM_COUNT];
+        for (size_t n = 0; n < ADAM_COUNT; n++) {
+            m[n] = start.m[n];
+            v[n] = (double)start.root[n] * start.root[n];
+            parameter[n] = start.parameter[n];
+            gradient[n] = with_gradient ? gradient[n] : 0;
+        }
+        inmo_adam_reference(ADAM_COUNT, adam, gradient, m, v, parameter);
         for (int n = 0; (kernels = inmo_kernels_at(n)) != NULL; n++) {
             struct moments found = make_moments();
-            kernels->adam(ADAM_COUNT, adam, with_gradient ? gradient : NULL, found.m, found.v, found.parameter);
+            kernels->adam(ADAM_COUNT, adam, gradient, found.m, found.root, found.parameter);
             if (n == 0)
-                kernels->adam(ADAM_COUNT, adam, with_gradient ? gradient : NULL, first.m, first.v, first.parameter);
+                kernels->adam(ADAM_COUNT, adam, gradient, first.m, first.root, first.parameter);
             assert_same_moments(&first, &found);
             free_moments(&found);
         }
         for (size_t n = 0; n < ADAM_COUNT; n++) {
-            assert_near(first.m[n], expected.m[n], 2e-7 * (fabs(expected.m[n]) + 1));
-            assert_near(first.v[n], expected.v[n], 2e-7 * (expected.v[n] + 1e-3));
+            assert_near(first.m[n], m[n], 2e-7 * (fabs(m[n]) + 1));
+            assert_near(first.root[n], sqrt(v[n]), 2e-7 * (sqrt(v[n]) + 1e-3));
             /* A step with v = 0 and no gradient may be as large as rate |m| / 1e-8. */
-            assert_near(first.parameter[n], expected.parameter[n], 1e-6 * (fabs(expected.parameter[n]) + 1));
+            assert_near(first.parameter[n], parameter[n], 1e-6 * (fabs(parameter[n]) + 1));
         }
         free_moments(&first);
-        free_moments(&expected);
+        free_moments(&start);
+        inmo_free(gradient);
+        gradient = numbers(ADAM_COUNT, 14);
     }
     inmo_free(gradient);
 }
 
-/* Gradient by rows, two thirds of them absent: as if they were there and zero. */
 static void test_adam_rows(void **state)
 {
     struct inmo_adam adam = inmo_adam_at(0.01, 1);
-    float *packed = numbers(ADAM_COUNT, 15), *whole = inmo_alloc_zero(ADAM_COUNT, sizeof *whole);
-    int32_t position[ADAM_ROWS], kept = 0;
+    float *gradient = numbers(ADAM_COUNT, 15);
     struct moments expected = make_moments();
     (void)state;
-    for (int32_t r = 0; r < ADAM_ROWS; r++) {
-        position[r] = r % 3 == 0 ? kept++ : -1;
-        if (position[r] >= 0)
-            memcpy(whole + r * ADAM_DIM, packed + position[r] * ADAM_DIM, ADAM_DIM * sizeof *whole);
+    inmo_kernels()->adam(ADAM_COUNT, adam, gradient, expected.m, expected.root, expected.parameter);
+    for (int threads = 1; threads <= 2; threads++) {
+        struct moments found = make_moments();
+        inmo_set_threads(threads);
+        inmo_adam_rows(ADAM_ROWS, ADAM_DIM, adam, gradient, found.m, found.root, found.parameter);
+        assert_same_moments(&expected, &found);
+        free_moments(&found);
     }
-    inmo_kernels()->adam(ADAM_COUNT, adam, whole, expected.m, expected.v, expected.parameter);
-    for (int threads = 1; threads <= 2; threads++)
-        for (int by_rows = 0; by_rows < 2; by_rows++) {
-            struct moments found = make_moments();
-            inmo_set_threads(threads);
-            inmo_adam_rows(ADAM_ROWS, ADAM_DIM, adam, by_rows ? position : NULL, by_rows ? packed : whole, found.m,
-                           found.v, found.parameter);
-            assert_same_moments(&expected, &found);
-            free_moments(&found);
-        }
     free_moments(&expected);
-    inmo_free(whole);
-    inmo_free(packed);
+    inmo_free(gradient);
 }
 
 /* ---- Dot products, scanning ------------------------------------------------------------------------------- */
@@ -358,6 +356,82 @@ static void test_dot(void **state)
         }
         inmo_free(rows);
         inmo_free(query);
+    }
+}
+
+/* The loops of BPR: out += Σ factor x[row], margins of triples, and what becomes of a margin. */
+static void test_pairwise(void **state)
+{
+    static const int dims[] = {1, 5, 16, 17, 64, 100, 128};
+    enum { ROWS = 30, TERMS = 45 };
+    (void)state;
+    for (size_t d = 0; d < COUNT(dims); d++)
+        for (int weighted = 0; weighted < 2; weighted++) {
+            int dim = dims[d];
+            float *x = numbers((size_t)(ROWS * dim), 41), *w = numbers((size_t)dim, 42), *factor = numbers(TERMS, 43);
+            float first_sum[128], first_margin[TERMS];
+            int32_t index[3 * TERMS];
+            const struct inmo_kernels *kernels;
+            for (int n = 0; n < 3 * TERMS; n++)
+                index[n] = (int32_t)inmo_random_below(inmo_random(KEY + 3, (uint64_t)n), ROWS);
+            for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++) {
+                float sum[128] = {0}, margin[TERMS];
+                kernels->add_rows(dim, TERMS, factor, index, x, sum);
+                kernels->margins(TERMS, dim, x, index, index + TERMS, index + 2 * TERMS, weighted ? w : NULL, margin);
+                for (int j = 0; j < dim; j++) {
+                    double naive = 0;
+                    for (int n = 0; n < TERMS; n++)
+                        naive += (double)factor[n] * x[index[n] * dim + j];
+                    assert_near(sum[j], naive, 1e-6 * TERMS);
+                }
+                for (int n = 0; n < TERMS; n++) {
+                    double naive = 0;
+                    for (int j = 0; j < dim; j++)
+                        naive += (double)x[index[n] * dim + j] * (weighted ? w[j] : 1) *
+                                 ((double)x[index[2 * TERMS + n] * dim + j] - x[index[TERMS + n] * dim + j]);
+                    assert_near(margin[n], naive, 1e-6 * dim);
+                }
+                if (k == 0) {
+                    memcpy(first_sum, sum, sizeof sum);
+                    memcpy(first_margin, margin, sizeof margin);
+                }
+                assert_memory_equal(first_sum, sum, (size_t)dim * sizeof *sum);
+                assert_memory_equal(first_margin, margin, sizeof margin);
+            }
+            inmo_free(factor);
+            inmo_free(w);
+            inmo_free(x);
+        }
+}
+
+static void test_softplus(void **state)
+{
+    static const float margins[] = {0, -0.0f, 1e-20f, -1e-20f, 1e-6f, 0.1f, -0.1f, 1, -1, 5, -5, 30, -30, 87, -87, 200, -200,
+                                    900, -900};
+    (void)state;
+    for (int32_t count = 0; count <= (int32_t)COUNT(margins); count++) {
+        float first[COUNT(margins)], found[COUNT(margins)];
+        double first_sum = 0, naive = 0, sum;
+        const struct inmo_kernels *kernels;
+        for (int32_t n = 0; n < count; n++)
+            naive += fmax((double)margins[n], 0) + log1p(exp(-fabs((double)margins[n])));
+        for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++) {
+            memset(found, 0, sizeof found);
+            sum = kernels->softplus(count, 0.25f, margins, found);
+            assert_near(sum, naive, 1e-9 * naive);
+            for (int32_t n = 0; n < count; n++) {
+                double exact = 0.25 / (1 + exp(-(double)margins[n]));
+                assert_near(found[n], exact, 2e-7 * exact + 1e-40);
+            }
+            for (size_t n = (size_t)count; n < COUNT(margins); n++)
+                assert_true(found[n] == 0);
+            if (k == 0) {
+                memcpy(first, found, sizeof first);
+                first_sum = sum;
+            }
+            assert_memory_equal(first, found, sizeof found);
+            assert_true(sum == first_sum);
+        }
     }
 }
 
@@ -432,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_gather_options_matter),
         cmocka_unit_test(test_adam),      cmocka_unit_test(test_adam_rows),
         cmocka_unit_test(test_dot),       cmocka_unit_test(test_exponentials),
+        cmocka_unit_test(test_pairwise),  cmocka_unit_test(test_softplus),
         cmocka_unit_test(test_above),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

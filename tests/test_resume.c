@@ -339,7 +339,7 @@ static void test_not_finite(void **state)
         struct inmo_model *model = NULL;
         size_t count, size;
         float *parameter;
-        must(inmo_tensorfile_open("checkpoint", "checkpoint", 1, &file, &error));
+        must(inmo_tensorfile_open("checkpoint", "checkpoint", 2, &file, &error));
         for (size_t n = 0; n < COUNT(keys); n++) {
             metadata[n] = (struct inmo_metadata){keys[n], inmo_tensorfile_metadata(file, keys[n])};
             assert_non_null(metadata[n].value);
@@ -356,7 +356,7 @@ static void test_not_finite(void **state)
         for (size_t n = 0; n < size; n += 6) /* one of each row, so that the next batch meets it */
             parameter[n] = NAN;
         tensor[0].data = parameter;
-        must(inmo_tensorfile_write("poisoned", 1, "checkpoint", 1, metadata, COUNT(keys), tensor, count, &error));
+        must(inmo_tensorfile_write("poisoned", 1, "checkpoint", 2, metadata, COUNT(keys), tensor, count, &error));
         inmo_tensorfile_close(file);
         free(parameter);
         options.checkpoint = "poisoned";

@@ -76,23 +76,14 @@ struct inmo_adam inmo_adam_at(double learning_rate, int64_t t)
     return adam;
 }
 
-void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const int32_t *position, const float *gradient,
-                    float *m, float *v, float *parameter)
+void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const float *gradient, float *m, float *root,
+                    float *parameter)
 {
     enum { CHUNK = 256 };
     const struct inmo_kernels *kernels = inmo_kernels();
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int64_t begin = 0; begin < rows; begin += CHUNK) {
-        int64_t end = begin + CHUNK < rows ? begin + CHUNK : rows;
-        if (!position) {
-            int64_t at = begin * dim;
-            kernels->adam((end - begin) * dim, adam, gradient + at, m + at, v + at, parameter + at);
-            continue;
-        }
-        for (int64_t r = begin; r < end; r++) {
-            int64_t at = r * dim;
-            const float *row = position[r] < 0 ? NULL : gradient + (int64_t)position[r] * dim;
-            kernels->adam(dim, adam, row, m + at, v + at, parameter + at);
-        }
+        int64_t count = (begin + CHUNK < rows ? CHUNK : rows - begin) * dim, at = begin * dim;
+        kernels->adam(count, adam, gradient + at, m + at, root + at, parameter + at);
     }
 }

@@ -67,12 +67,27 @@ struct inmo_gather {
     uint32_t *half_out;          // (.., dim / 2)
 };
 
-/* An Adam step's numbers, the same for all parameters. */
+/* An Adam step's numbers, the same for all parameters. Of Adam's two moments the second is kept as its root, √v. */
 struct inmo_adam {
     float rate;          /* eta / (1 - 0.9^t) */
     float root_bias;     /* 1 / sqrt(1 - 0.999^t) */
 };
 struct inmo_adam inmo_adam_at(double learning_rate, int64_t t);
+
+/* A block of parameters and its moments, (rows, dim) each. */
+struct inmo_block {
+    int64_t rows;
+    int dim;
+    float *parameter, *m, *root;
+};
+
+/* Several Adam steps without a gradient at once (docs/math.md, "Adam"): with x = s/(s + 1e-8), s = root · centre,
+ *
+ *     parameter -= weight · m/(s + 1e-8) · (1 + second x² + third x³);   m *= decay_m;   root *= decay_root */
+struct inmo_pause {
+    float weight, centre, second, third;
+    float decay_m, decay_root;
+};
 
 /* Rows rounded to a byte a number, and a query rounded likewise (quantised.h has the mathematics). */
 enum { INMO_BYTES_BLOCK = 16, INMO_BYTES_GROUP = 4, INMO_BYTES_ZERO = 128, INMO_BYTES_QUERY_MOST = 64 };
@@ -94,7 +109,23 @@ struct inmo_probes;
 struct inmo_kernels {
     const char *name;
     void (*gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
-    void (*adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *v, float *parameter);
+    void (*adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *root,
+                 float *parameter);
+    /* Of listed rows that have missed some steps, each its own: the parameters as they are now, into out (count, dim); one
+     * step more, from what was read and a gradient, (count, dim) each; or just all that was missed. */
+    void (*adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row, const struct inmo_pause *pause,
+                      float *out);
+    void (*adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row, const struct inmo_pause *pause,
+                       struct inmo_adam adam, const float *from, const float *gradient);
+    void (*adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                        const struct inmo_pause *pause);
+    /* out += Σ_n factor[n] x[row[n]] */
+    void (*add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x, float *out);
+    /* margin[b] = x[row] · diag(w) · (x[negative] - x[positive]); w NULL: 1 */
+    void (*margins)(int32_t count, int dim, const float *x, const int32_t *row, const int32_t *positive,
+                    const int32_t *negative, const float *w, float *margin);
+    /* coefficient[b] = factor / (1 + e^-margin); returns Σ_b ln(1 + e^margin), to 1e-9 of it */
+    double (*softplus)(int32_t count, float factor, const float *margin, float *coefficient);
     float (*dot)(int dim, const float *a, const float *b);
     /* score[n] = query . row n, rows (count, dim) */
     void (*dot_rows)(int64_t count, int dim, const float *query, const float *rows, float *score);
@@ -123,14 +154,13 @@ const struct inmo_kernels *inmo_kernels_at(int n);
 
 /* Parallel over rows. */
 void inmo_gather(const struct inmo_gather *job);
-/* Parallel; gradient rows by position: the gradient of row r is gradient[position[r]], zero where negative.
- * position NULL: gradient has all rows. */
-void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const int32_t *position, const float *gradient,
-                    float *m, float *v, float *parameter);
+/* Parallel, of all rows. */
+void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const float *gradient, float *m, float *root,
+                    float *parameter);
 
 /* Naive twins. */
 void inmo_gather_reference(const struct inmo_gather *job);
-void inmo_adam_reference(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *v,
-                         float *parameter);
+void inmo_adam_reference(int64_t count, struct inmo_adam adam, const float *gradient, double *m, double *v,
+                         double *parameter);
 
 #endif

@@ -60,13 +60,13 @@ void inmo_gather_reference(const struct inmo_gather *job)
     }
 }
 
-void inmo_adam_reference(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *v,
-                         float *parameter)
+void inmo_adam_reference(int64_t count, struct inmo_adam adam, const float *gradient, double *m, double *v,
+                         double *parameter)
 {
     for (int64_t n = 0; n < count; n++) {
-        double g = gradient ? gradient[n] : 0, mean = 0.9 * m[n] + 0.1 * g, square = 0.999 * v[n] + 0.001 * g * g;
-        m[n] = (float)mean;
-        v[n] = (float)square;
-        parameter[n] = (float)(parameter[n] - adam.rate * mean / (sqrt(square) * adam.root_bias + 1e-8));
+        double g = gradient ? gradient[n] : 0;
+        m[n] = 0.9 * m[n] + 0.1 * g;
+        v[n] = 0.999 * v[n] + 0.001 * g * g;
+        parameter[n] -= adam.rate * m[n] / (sqrt(v[n]) * adam.root_bias + 1e-8);
     }
 }

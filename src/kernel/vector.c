@@ -4,16 +4,6 @@
 
 #include <math.h>
 
-/* Always added in this order, whatever the vector width: 8 apart, 4 apart, 2 apart, neighbours. */
-static inline float sum16(const vec *parts)
-{
-    typedef float four __attribute__((vector_size(16)));
-    four all[4], sum;
-    memcpy(all, parts, sizeof all);
-    sum = (all[0] + all[2]) + (all[1] + all[3]);
-    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
-}
-
 static void NAMED(to_half)(int dim, float factor, const float *x, uint32_t *out)
 {
     for (int j = 0; j < dim; j += INMO_HALF_BLOCK)
@@ -31,17 +21,6 @@ static void NAMED(add_half)(int dim, const uint32_t *x, float *out)
             store(low, load(low) + (vec)(both << 16));
             store(low + 16, load(low + 16) + (vec)(both & 0xffff0000u));
         }
-}
-
-static void NAMED(adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *v,
-                        float *parameter)
-{
-    for (int64_t n = 0; n < count; n++) {
-        float g = gradient ? gradient[n] : 0;
-        m[n] = 0.9f * m[n] + 0.1f * g;
-        v[n] = 0.999f * v[n] + 0.001f * (g * g);
-        parameter[n] -= adam.rate * m[n] / (sqrtf(v[n]) * adam.root_bias + 1e-8f);
-    }
 }
 
 static float NAMED(dot)(int dim, const float *a, const float *b)
@@ -158,7 +137,23 @@ static int32_t NAMED(above)(int32_t count, const float *score, float bound, int3
 
 const struct inmo_kernels NAMED(inmo_kernels);
 const struct inmo_kernels NAMED(inmo_kernels) = {
-    TEXT(INMO_VARIANT),   NAMED(inmo_gather_range), NAMED(adam),  NAMED(dot),
-    NAMED(dot_rows),      NAMED(add_scaled),   NAMED(to_half), NAMED(add_half), NAMED(exponentials), NAMED(largest),
-    NAMED(inmo_upper_bounds), NAMED(above), &NAMED(inmo_probes),
+    .name = TEXT(INMO_VARIANT),
+    .gather_range = NAMED(inmo_gather_range),
+    .adam = NAMED(inmo_adam),
+    .adam_read = NAMED(inmo_adam_read),
+    .adam_write = NAMED(inmo_adam_write),
+    .adam_settle = NAMED(inmo_adam_settle),
+    .add_rows = NAMED(inmo_add_rows),
+    .margins = NAMED(inmo_margins),
+    .softplus = NAMED(inmo_softplus),
+    .dot = NAMED(dot),
+    .dot_rows = NAMED(dot_rows),
+    .add_scaled = NAMED(add_scaled),
+    .to_half = NAMED(to_half),
+    .add_half = NAMED(add_half),
+    .exponentials = NAMED(exponentials),
+    .largest = NAMED(largest),
+    .upper_bounds = NAMED(inmo_upper_bounds),
+    .above = NAMED(above),
+    .probes = &NAMED(inmo_probes),
 };

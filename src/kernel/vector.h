@@ -1,5 +1,5 @@
 /* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c,
- * bytes.c, probe.c). Where the order of additions matters, numbers go in blocks of 16: one vector with AVX-512,
+ * training.c, bytes.c, probe.c). Where the order of additions matters, numbers go in blocks of 16: one vector with AVX-512,
  * 2 or 4 parts elsewhere, added in the same order. */
 #ifndef INMO_KERNEL_VECTOR_H
 #define INMO_KERNEL_VECTOR_H
@@ -43,6 +43,16 @@ static inline void store(float *at, vec value)
     memcpy(at, &value, sizeof value);
 }
 
+/* Always added in this order, whatever the vector width: 8 apart, 4 apart, 2 apart, neighbours. */
+static inline float sum16(const vec *parts)
+{
+    typedef float four __attribute__((vector_size(16)));
+    four all[4], sum;
+    memcpy(all, parts, sizeof all);
+    sum = (all[0] + all[2]) + (all[1] + all[3]);
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
 static inline words load_words(const uint32_t *at)
 {
     words value;
@@ -74,5 +84,20 @@ extern const struct inmo_probes NAMED(inmo_probes);
 void NAMED(inmo_gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
 void NAMED(inmo_upper_bounds)(const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
                               int64_t blocks, float *high);
+
+/* Of training.c. */
+void NAMED(inmo_adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *root,
+                      float *parameter);
+void NAMED(inmo_adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                           const struct inmo_pause *pause, float *out);
+void NAMED(inmo_adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                            const struct inmo_pause *pause, struct inmo_adam adam, const float *from,
+                            const float *gradient);
+void NAMED(inmo_adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                             const struct inmo_pause *pause);
+void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x, float *out);
+void NAMED(inmo_margins)(int32_t count, int dim, const float *x, const int32_t *row, const int32_t *positive,
+                         const int32_t *negative, const float *w, float *margin);
+double NAMED(inmo_softplus)(int32_t count, float factor, const float *margin, float *coefficient);
 
 #endif

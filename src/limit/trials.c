@@ -210,7 +210,7 @@ static void count_adam(const struct inmo_trials *trials, struct inmo_trial *tria
 static enum inmo_status run_adam(struct inmo_trials *trials, struct inmo_error *error)
 {
     (void)error;
-    inmo_adam_rows(trials->graph->nodes, DIM, inmo_adam_at(1e-3, 1000), NULL, trials->gradient, trials->m,
+    inmo_adam_rows(trials->graph->nodes, DIM, inmo_adam_at(1e-3, 1000), trials->gradient, trials->m,
                    trials->v, trials->out);
     return INMO_OK;
 }

@@ -8,7 +8,7 @@
 
 struct inmo_provider_state {
     struct inmo_binding binding;
-    float *e;  // (most_rows or nodes, dim); NULL while the table itself serves
+    float *e;  // (nodes, dim); NULL where the table itself serves
 };
 
 static void lookup_destroy(struct inmo_provider_state *state)
@@ -22,13 +22,13 @@ static void lookup_destroy(struct inmo_provider_state *state)
 static struct inmo_provider_state *lookup_create(const struct inmo_binding *binding, int32_t most_rows, int for_training)
 {
     struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
-    int32_t rows = binding->row_of_node ? binding->graph->nodes : most_rows;
+    (void)most_rows;
     (void)for_training;
     if (!state)
         return NULL;
     state->binding = *binding;
-    if (rows > 0) {
-        state->e = inmo_alloc((size_t)rows * (size_t)binding->dim, sizeof *state->e);
+    if (binding->row_of_node) {
+        state->e = inmo_alloc((size_t)binding->graph->nodes * (size_t)binding->dim, sizeof *state->e);
         if (!state->e) {
             lookup_destroy(state);
             state = NULL;
@@ -43,21 +43,27 @@ static void lookup_begin(struct inmo_provider_state *state, const struct inmo_mo
     (void)moment;
 }
 
+/* Row = node. */
+static const struct inmo_rows *lookup_touches(struct inmo_provider_state *state, const struct inmo_rows *rows)
+{
+    (void)state;
+    return rows;
+}
+
 static const float *lookup_forward(struct inmo_provider_state *state, const float *parameter,
                                    const struct inmo_rows *rows)
 {
     const struct inmo_binding *binding = &state->binding;
-    int32_t count = rows ? rows->count : binding->graph->nodes;
     size_t dim = (size_t)binding->dim;
-    if (!rows && !binding->row_of_node)
+    if (rows || !binding->row_of_node) /* the rows that touches named, or all of them */
         return parameter;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int32_t n = 0; n < count; n++) {
-        int32_t v = rows ? rows->node[n] : n, row = binding->row_of_node ? binding->row_of_node[v] : v;
+    for (int32_t v = 0; v < binding->graph->nodes; v++) {
+        int32_t row = binding->row_of_node[v];
         if (row >= 0)
-            memcpy(state->e + (size_t)n * dim, parameter + (size_t)row * dim, dim * sizeof *state->e);
+            memcpy(state->e + (size_t)v * dim, parameter + (size_t)row * dim, dim * sizeof *state->e);
         else
-            memset(state->e + (size_t)n * dim, 0, dim * sizeof *state->e);
+            memset(state->e + (size_t)v * dim, 0, dim * sizeof *state->e);
     }
     return state->e;
 }
@@ -65,7 +71,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
 /* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
 static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
 {
-    struct inmo_gradient gradient = {de, rows ? rows->position : NULL};
+    struct inmo_gradient gradient = {de, rows};
     (void)state;
     return gradient;
 }
@@ -78,6 +84,7 @@ const struct inmo_provider inmo_provider_lookup = {
     .create = lookup_create,
     .destroy = lookup_destroy,
     .begin = lookup_begin,
+    .touches = lookup_touches,
     .forward = lookup_forward,
     .backward = lookup_backward,
 };

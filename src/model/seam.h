@@ -17,7 +17,7 @@
 struct inmo_rows {
     int32_t count;
     const int32_t *node;      // (count)
-    const int32_t *position;  // (nodes) index in node, or -1
+    const int32_t *position;  // (nodes) index in node, or -1; NULL for mf on a lookup table
 };
 
 /* How the parameters lie: row r of the block belongs to node node_of_row[r]. */
@@ -29,11 +29,11 @@ struct inmo_binding {
     const int32_t *node_of_row;  // (rows) node or -1; NULL likewise
 };
 
-/* Gradient of the parameter block: value[position[r]] is that of row r, zero where negative; position NULL: all
+/* Gradient of the parameter block: value[n] is that of row rows->node[n], and the other rows have none; rows NULL: all
  * rows are there. */
 struct inmo_gradient {
     float *value;
-    const int32_t *position;
+    const struct inmo_rows *rows;
 };
 
 /* What a training step changes about the embeddings. Outside training: dropout 0. */
@@ -52,7 +52,10 @@ struct inmo_provider {
     struct inmo_provider_state *(*create)(const struct inmo_binding *binding, int32_t most_rows, int for_training);
     void (*destroy)(struct inmo_provider_state *state);
     void (*begin)(struct inmo_provider_state *state, const struct inmo_moment *moment);
-    /* e, of all nodes (rows NULL) or by rows. */
+    /* Rows of the parameter block that forward reads for these nodes and backward has a gradient for. Asked after begin,
+     * with the rows that forward and backward will get. NULL, or rows NULL: all. */
+    const struct inmo_rows *(*touches)(struct inmo_provider_state *state, const struct inmo_rows *rows);
+    /* e, of all nodes (rows NULL) or by rows. parameter has the rows that touches names, in its order. */
     const float *(*forward)(struct inmo_provider_state *state, const float *parameter, const struct inmo_rows *rows);
     /* de is of the shape forward gave, and may be used up. */
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);

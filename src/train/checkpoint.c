@@ -1,5 +1,5 @@
-/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments, the best epoch's
- * parameters, and the counters. Random numbers need no state: they are functions of the step's number. */
+/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments and (lazy.h)
+ * how far each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they are functions of the step's number. */
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/tensorfile.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CHECKPOINT_VERSION = 1 };
+enum { CHECKPOINT_VERSION = 2 };
 
 static uint64_t hash_csr(uint64_t seed, const struct inmo_csr *csr)
 {
@@ -54,12 +54,18 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
         {"fingerprint", fingerprint}, {"epoch", numbers[0]},      {"step", numbers[1]},       {"loss_sum", numbers[2]},
         {"final_loss", numbers[3]},   {"best_epoch", numbers[4]}, {"best_score", numbers[5]}, {"record", trainer->record},
     };
-    struct inmo_tensor tensor[] = {
+    struct inmo_tensor tensor[6] = {
         {"parameter", INMO_F32, rows, dim, stepper->parameter},
         {"adam.m", INMO_F32, rows, dim, stepper->m},
-        {"adam.v", INMO_F32, rows, dim, stepper->v},
-        {"best", INMO_F32, rows, dim, trainer->best},
+        {"adam.root", INMO_F32, rows, dim, stepper->root},
     };
+    size_t tensors = 3;
+    if (stepper->lazy.touched) {
+        tensor[tensors++] = (struct inmo_tensor){"adam.touched", INMO_I32, rows, 0, stepper->lazy.touched};
+        tensor[tensors++] = (struct inmo_tensor){"adam.rate", INMO_F64, INMO_LAZY_RING, 0, stepper->lazy.rate};
+    }
+    if (trainer->best)
+        tensor[tensors++] = (struct inmo_tensor){"best", INMO_F32, rows, dim, trainer->best};
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
     snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
     snprintf(numbers[1], sizeof *numbers, "%lld", (long long)trainer->step);
@@ -68,7 +74,13 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     snprintf(numbers[4], sizeof *numbers, "%d", trainer->best_epoch);
     snprintf(numbers[5], sizeof *numbers, "%a", trainer->best_score);
     return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
-                                 sizeof metadata / sizeof *metadata, tensor, trainer->best ? 4 : 3, error);
+                                 sizeof metadata / sizeof *metadata, tensor, tensors, error);
+}
+
+static double number_of(const struct inmo_tensorfile *file, const char *key)
+{
+    const char *text = inmo_tensorfile_metadata(file, key);
+    return text ? strtod(text, NULL) : NAN;
 }
 
 /* Copies one array of the file. */
@@ -82,10 +94,21 @@ static enum inmo_status restore(const struct inmo_tensorfile *file, const char *
     return status;
 }
 
-static double number_of(const struct inmo_tensorfile *file, const char *key)
+/* How far each row is behind. */
+static enum inmo_status restore_lazy(const struct inmo_tensorfile *file, struct inmo_lazy *lazy, int64_t step,
+                                     struct inmo_error *error)
 {
-    const char *text = inmo_tensorfile_metadata(file, key);
-    return text ? strtod(text, NULL) : NAN;
+    struct inmo_tensor touched, rate;
+    size_t rows = (size_t)lazy->block.rows;
+    enum inmo_status status = inmo_tensorfile_get(file, "adam.touched", INMO_I32, lazy->block.rows, 0, &touched, error);
+    if (!status)
+        status = inmo_tensorfile_get(file, "adam.rate", INMO_F64, INMO_LAZY_RING, 0, &rate, error);
+    if (status)
+        return status;
+    memcpy(lazy->touched, touched.data, rows * sizeof *lazy->touched);
+    memcpy(lazy->rate, rate.data, INMO_LAZY_RING * sizeof *lazy->rate);
+    inmo_lazy_restore(lazy, step);
+    return INMO_OK;
 }
 
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
@@ -111,7 +134,9 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
     if (!status)
         status = restore(file, "adam.m", rows, dim, stepper->m, error);
     if (!status)
-        status = restore(file, "adam.v", rows, dim, stepper->v, error);
+        status = restore(file, "adam.root", rows, dim, stepper->root, error);
+    if (!status && stepper->lazy.touched)
+        status = restore_lazy(file, &stepper->lazy, (int64_t)number_of(file, "step"), error);
     if (!status && trainer->best)
         status = restore(file, "best", rows, dim, trainer->best, error);
     if (status)

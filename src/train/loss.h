@@ -8,40 +8,33 @@
 #define INMO_TRAIN_LOSS_H
 
 #include "base/status.h"
-#include "model/seam.h"
+#include "train/batch.h"
 
 #include <stdint.h>
 
-/* The different rows named by a batch, ascending, and which places of the batch name each. */
-struct inmo_grouping {
-    int32_t space, most;    // numbers are below space; at most this many are given
-    uint64_t *seen;         // (space / 64 + 1) bitmap, all zero between calls
-    struct inmo_rows rows;
-    int32_t *node;          // (most) what rows.node points to
-    int32_t *position;      // (space) what rows.position points to
-    int32_t *offset;        // (most + 1) of entry
-    int32_t *entry;         // (most) places in the batch, ascending for each row
-};
-enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_grouping *grouping, struct inmo_error *error);
-void inmo_grouping_free(struct inmo_grouping *grouping);
-void inmo_grouping_set(struct inmo_grouping *grouping, const int32_t *number, int32_t count);
+enum { INMO_BPR_CHUNK = 64 };  /* triples whose losses are added up together */
 
 struct inmo_bpr {
     int32_t batch;
     int dim;
     double factor;             /* 1 / batch, or beta / batch */
-    double l2;                 /* lambda / batch: adds l2 ‖x_row‖² for each place; 0: none */
+    double l2;                 /* lambda / batch: l2 ‖x_row‖² more for each place */
     const float *x;            // rows
     const int32_t *index;      // (3 batch) rows of x: users, positives, negatives
     const float *w;            // (dim) or NULL for 1
     float *coefficient;        // (batch) scratch: factor * sigmoid(s_neg - s_pos)
-    double *term;              // (batch) scratch
+    double *term;              // (3 batch / CHUNK + 1) scratch
 };
-/* Returns the loss and leaves the coefficients for backward. */
+/* Returns the loss without l2 and leaves the coefficients for backward. */
 double inmo_bpr_forward(const struct inmo_bpr *bpr);
-/* The gradient of row n of the grouping, at gradient[n] or, if by_number, added to gradient[rows.node[n]]. */
-void inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int by_number, float *gradient);
-/* dw += Σ_b coefficient x_row (x_neg - x_pos). */
-void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *dw);
+/* gradient[n] is that of row n of the grouping. Returns the part of the loss that l2 is. */
+double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, float *gradient);
+/* dw = Σ_b coefficient x_row (x_neg - x_pos). partial: (batch / CHUNK + 1, dim) scratch. */
+void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw);
+
+/* l2 Σ_n places(n) ‖x_n‖², n the rows of the grouping; x_n and its gradient are row n or, if by_node, row
+ * rows.node[n]. Adds the gradient and returns the sum. term: (rows / CHUNK + 1) scratch. */
+double inmo_square_norms(const struct inmo_grouping *grouping, int dim, double l2, int by_node, const float *x,
+                         float *gradient, double *term);
 
 #endif

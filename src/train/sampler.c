@@ -1,9 +1,8 @@
-/* sampler.c - see sampler.h. Parallel and deterministic, as no triple depends on another. */
+/* sampler.c - see sampler.h. */
 #include "train/sampler.h"
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/threads.h"
 
 enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_sampler *sampler, struct inmo_error *error)
 {
@@ -31,22 +30,33 @@ void inmo_sampler_free(struct inmo_sampler *sampler)
     *sampler = (struct inmo_sampler){0};
 }
 
+/* In passes over a few triples at a time, so that what one waits for from memory is waited for by all together. */
 void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count, int32_t *row,
                        int32_t *positive, int32_t *negative)
 {
+    enum { PASS = 64 };
     const struct inmo_csr *list = &sampler->list;
-#pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int32_t b = 0; b < count; b++) {
-        uint64_t base = inmo_random(key, (uint64_t)(first + b)), draw = 2;
-        int32_t r = sampler->eligible[inmo_random_below(inmo_random(base, 0), (uint32_t)sampler->count)], j;
-        int64_t start = list->offset[r];
-        row[b] = r;
-        positive[b] = list->column[start + inmo_random_below(inmo_random(base, 1), (uint32_t)inmo_csr_degree(list, r))];
-        if (!negative)
-            continue;
-        do
-            j = (int32_t)inmo_random_below(inmo_random(base, draw++), (uint32_t)list->columns);
-        while (inmo_csr_has(list, r, j));
-        negative[b] = j;
+    for (int32_t begin = 0; begin < count; begin += PASS) {
+        int32_t here = count - begin < PASS ? count - begin : PASS;
+        uint64_t base[PASS];
+        int64_t at[PASS];
+        for (int32_t n = 0; n < here; n++) {
+            base[n] = inmo_random(key, (uint64_t)(first + begin + n));
+            row[begin + n] = sampler->eligible[inmo_random_below(inmo_random(base[n], 0), (uint32_t)sampler->count)];
+        }
+        for (int32_t n = 0; n < here; n++) {
+            uint32_t degree = (uint32_t)inmo_csr_degree(list, row[begin + n]);
+            at[n] = list->offset[row[begin + n]] + inmo_random_below(inmo_random(base[n], 1), degree);
+            __builtin_prefetch(list->column + at[n]);
+        }
+        for (int32_t n = 0; n < here; n++)
+            positive[begin + n] = list->column[at[n]];
+        for (int32_t n = 0; negative && n < here; n++) {
+            uint64_t draw = 2;
+            do
+                negative[begin + n] =
+                    (int32_t)inmo_random_below(inmo_random(base[n], draw++), (uint32_t)list->columns);
+            while (inmo_csr_has(list, row[begin + n], negative[begin + n]));
+        }
     }
 }

@@ -13,7 +13,8 @@ struct inmo_sampler {
 /* INPUT when no row is eligible. */
 enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_sampler *sampler, struct inmo_error *error);
 void inmo_sampler_free(struct inmo_sampler *sampler);
-/* Triples number first .. first + count - 1 (docs/math.md, "Random numbers"); negative NULL: pairs only. */
+/* Triples number first .. first + count - 1 (docs/math.md, "Random numbers"); negative NULL: pairs only. Serial: no triple
+ * depends on another, so that threads can draw several batches at once. */
 void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count, int32_t *row,
                        int32_t *positive, int32_t *negative);
 

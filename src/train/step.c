@@ -2,102 +2,115 @@
 #include "train/step.h"
 
 #include "base/random.h"
+#include "base/threads.h"
 #include "kernel/kernel.h"
 
-/* λ on the embeddings of the batch (lookup models). Returns its part of the loss. */
-static double regularise_embeddings(struct inmo_stepper *stepper, const float *e, float *de)
-{
-    const struct inmo_grouping *grouping = &stepper->grouping;
-    int dim = stepper->binding.dim;
-    double factor = stepper->options->l2 / stepper->options->batch, loss = 0;
-    for (int32_t n = 0; factor > 0 && n < grouping->rows.count; n++) {
-        size_t at = (size_t)(stepper->kind->backbone->needs_all ? grouping->rows.node[n] : n) * (size_t)dim;
-        int32_t places = grouping->offset[n + 1] - grouping->offset[n];
-        for (int j = 0; j < dim; j++)
-            loss += factor * places * (double)e[at + (size_t)j] * e[at + (size_t)j];
-        inmo_kernels()->add_scaled(dim, (float)(2 * factor * places), e + at, de + at);
-    }
-    return loss;
-}
-
-/* The self-enhanced loss on the template vectors themselves: adds to the gradient of the block. */
-static double self_enhanced_gradient(struct inmo_stepper *stepper, int64_t step, float *gradient)
+/* The nodes that the batch of a step names: users, positives, and a negative for each or some that all share. */
+static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
 {
     const struct inmo_train_options *options = stepper->options;
-    int32_t batch = options->batch, *number = stepper->self_number;
-    size_t w = ((size_t)stepper->binding.rows + 2) * (size_t)options->dim;
-    struct inmo_bpr bpr = {
-        .batch = batch,
-        .dim = options->dim,
-        .factor = options->self_weight / batch,
-        .x = stepper->parameter,
-        .index = number,
-        .w = stepper->parameter + w,
-        .coefficient = stepper->coefficient,
-        .term = stepper->term,
-    };
-    double loss;
-    inmo_sampler_draw(&stepper->self_sampler, inmo_key(options->seed, INMO_STREAM_SELF_BATCH), step * batch, batch,
-                      number, number + batch, number + 2 * batch);
-    for (int32_t n = batch; n < 3 * batch; n++)
-        number[n] += stepper->user_rows;
-    inmo_grouping_set(&stepper->self_grouping, number, 3 * batch);
-    loss = inmo_bpr_forward(&bpr);
-    inmo_bpr_backward(&bpr, &stepper->self_grouping, 1, gradient);
-    inmo_bpr_backward_w(&bpr, gradient + w);
-    return loss;
-}
-
-/* The nodes the batch names: users, positives, and a negative for each or some that all share. */
-static void draw_batch(struct inmo_stepper *stepper, int64_t step)
-{
-    const struct inmo_train_options *options = stepper->options;
-    int32_t batch = options->batch, *number = stepper->number, items = stepper->graph->items;
-    uint64_t key = inmo_key(options->seed, INMO_STREAM_BATCH);
-    if (stepper->listwise.batch > 0) {
-        inmo_listwise_draw(&stepper->listwise, options->seed, step);
-        return;
-    }
-    if (stepper->softmax.batch > 0) {
-        uint64_t negative_key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
-        inmo_sampler_draw(&stepper->sampler, key, step * batch, batch, number, number + batch, NULL);
+    int32_t batch = options->batch, *number = grouping->number, items = stepper->graph->items;
+    int shared = stepper->softmax.batch > 0;
+    inmo_sampler_draw(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_BATCH), step * batch, batch, number,
+                      number + batch, shared ? NULL : number + 2 * batch);
+    if (shared) {
+        uint64_t key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
         for (int32_t n = 0; n < options->negatives; n++)
-            number[2 * batch + n] =
-                (int32_t)inmo_random_below(inmo_random(negative_key, (uint64_t)n), (uint32_t)items);
-    } else {
-        inmo_sampler_draw(&stepper->sampler, key, step * batch, batch, number, number + batch, number + 2 * batch);
+            number[2 * batch + n] = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)items);
     }
     for (int32_t n = batch; n < stepper->places; n++)
         number[n] += stepper->graph->users;
-    inmo_grouping_set(&stepper->grouping, number, stepper->places);
-    for (int32_t n = 0; n < stepper->places; n++)
-        number[n] = stepper->grouping.position[number[n]];
+    inmo_grouping_set(grouping, stepper->places);
 }
 
-/* Loss of the representations r, by rows; leaves dr. */
-static double judge(struct inmo_stepper *stepper, const float *r)
+/* The parameter rows of the self-enhanced loss. */
+static void draw_self_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
+{
+    int32_t batch = stepper->options->batch, *number = grouping->number;
+    inmo_sampler_draw(&stepper->self_sampler, inmo_key(stepper->options->seed, INMO_STREAM_SELF_BATCH), step * batch,
+                      batch, number, number + batch, number + 2 * batch);
+    for (int32_t n = batch; n < 3 * batch; n++)
+        number[n] += stepper->user_rows;
+    inmo_grouping_set(grouping, 3 * batch);
+}
+
+/* Makes the batch of this step, and those after it, if that has not been done. Returns its place among them. */
+static int64_t prepare(struct inmo_stepper *stepper, int64_t step)
+{
+    int is_listwise = stepper->listwise.batch > 0;
+    if (is_listwise)
+        inmo_listwise_draw(&stepper->listwise, stepper->options->seed, step);
+    if (stepper->first < 0 || step < stepper->first || step >= stepper->first + stepper->ahead) {
+        stepper->first = step;
+#pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
+        for (int32_t n = 0; n < stepper->ahead; n++) {
+            if (!is_listwise)
+                draw_batch(stepper, step + n, stepper->grouping + n);
+            if (stepper->self_sampler.count > 0)
+                draw_self_batch(stepper, step + n, stepper->self_grouping + n);
+        }
+    }
+    return step - stepper->first;
+}
+
+/* The rows of the step are where their positions say, for models that ask; afterwards no row is anywhere. */
+static void mark_positions(struct inmo_stepper *stepper, int marked)
+{
+    const struct inmo_rows *rows = &stepper->rows;
+    if (!stepper->position || stepper->listwise.batch > 0) /* listwise: every node at its own number, always */
+        return;
+    for (int32_t n = 0; n < rows->count; n++)
+        stepper->position[rows->node[n]] = marked ? n : -1;
+}
+
+/* Loss of the representations r, by rows; leaves dr. l2: lambda, where it falls on r. */
+static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, const float *r, double l2)
 {
     const struct inmo_train_options *options = stepper->options;
     struct inmo_bpr bpr = {
         .batch = options->batch,
         .dim = options->dim,
         .factor = 1.0 / options->batch,
-        .l2 = stepper->kind->provider->regularises_output ? options->l2 / options->batch : 0,
+        .l2 = l2 / options->batch,
         .x = r,
-        .index = stepper->number,
+        .index = grouping->row,
         .coefficient = stepper->coefficient,
         .term = stepper->term,
     };
     double loss;
-    if (stepper->listwise.batch > 0) {
-        loss = inmo_listwise_run(&stepper->listwise, r, stepper->dr);
-    } else if (stepper->softmax.batch > 0) {
-        loss = inmo_softmax_run(&stepper->softmax, r, stepper->number);
-        inmo_softmax_rows(&stepper->softmax, &stepper->grouping, stepper->dr);
-    } else {
-        loss = inmo_bpr_forward(&bpr);
-        inmo_bpr_backward(&bpr, &stepper->grouping, 0, stepper->dr);
+    if (stepper->listwise.batch > 0)
+        return inmo_listwise_run(&stepper->listwise, r, stepper->dr);
+    if (stepper->softmax.batch > 0) {
+        loss = inmo_softmax_run(&stepper->softmax, r, grouping->row);
+        inmo_softmax_rows(&stepper->softmax, grouping, stepper->dr);
+        return loss;
     }
+    loss = inmo_bpr_forward(&bpr);
+    return loss + inmo_bpr_backward(&bpr, grouping, stepper->dr);
+}
+
+/* The self-enhanced loss on the template vectors themselves: adds to the gradient of the block. */
+static double self_enhance(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, float *gradient)
+{
+    const struct inmo_train_options *options = stepper->options;
+    size_t dim = (size_t)options->dim, w = ((size_t)stepper->binding.rows + 2) * dim;
+    struct inmo_bpr bpr = {
+        .batch = options->batch,
+        .dim = options->dim,
+        .factor = options->self_weight / options->batch,
+        .x = stepper->parameter,
+        .index = grouping->number,
+        .w = stepper->parameter + w,
+        .coefficient = stepper->coefficient,
+        .term = stepper->term,
+    };
+    double loss = inmo_bpr_forward(&bpr);
+    inmo_bpr_backward(&bpr, grouping, stepper->self_gradient);
+    inmo_bpr_backward_w(&bpr, stepper->partial, gradient + w);
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t n = 0; n < grouping->rows.count; n++)
+        inmo_kernels()->add_scaled(options->dim, 1, stepper->self_gradient + (size_t)n * dim,
+                                   gradient + (size_t)grouping->node[n] * dim);
     return loss;
 }
 
@@ -106,25 +119,36 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
-    const struct inmo_rows *rows = &stepper->grouping.rows, *e_rows = backbone->needs_all ? NULL : rows;
     struct inmo_moment moment = {alpha, provider->inductive ? options->dropout : 0, options->seed, step};
-    const float *e;
+    int64_t which = prepare(stepper, step);
+    const struct inmo_grouping *grouping = stepper->grouping + which;
+    const struct inmo_rows *rows = &stepper->rows, *e_rows = backbone->needs_all ? NULL : rows;
+    const float *parameter, *e, *r;
     float *de;
     double loss;
+    int l2_on_r;
 
     /* the batch; e = provider(parameters), r = backbone(e); loss and dr */
-    draw_batch(stepper, step);
+    stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
+    mark_positions(stepper, 1);
     provider->begin(stepper->provider, &moment);
-    e = provider->forward(stepper->provider, stepper->parameter, e_rows);
-    loss = judge(stepper, backbone->forward(stepper->backbone, e, rows));
+    parameter = stepper->lazy.touched
+                    ? inmo_lazy_read(&stepper->lazy, provider->touches(stepper->provider, e_rows))
+                    : stepper->parameter;
+    e = provider->forward(stepper->provider, parameter, e_rows);
+    r = backbone->forward(stepper->backbone, e, rows);
+    l2_on_r = provider->regularises_output || (r == e && stepper->softmax.batch == 0);
+    loss = judge(stepper, grouping, r, l2_on_r ? options->l2 : 0);
 
     /* and back: de, then the gradient of the parameters */
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
-    if (!provider->regularises_output && stepper->listwise.batch == 0)
-        loss += regularise_embeddings(stepper, e, de);
+    if (!l2_on_r && options->l2 > 0 && stepper->listwise.batch == 0)
+        loss += inmo_square_norms(grouping, options->dim, options->l2 / options->batch, backbone->needs_all, e, de,
+                                  stepper->term);
     *gradient = provider->backward(stepper->provider, e_rows, de);
     if (stepper->self_sampler.count > 0)
-        loss += self_enhanced_gradient(stepper, step, gradient->value);
+        loss += self_enhance(stepper, stepper->self_grouping + which, gradient->value);
+    mark_positions(stepper, 0);
     return loss;
 }
 
@@ -132,8 +156,16 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
 {
     struct inmo_gradient gradient;
     double loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
-    struct inmo_adam adam = inmo_adam_at(learning_rate, step + 1);
-    inmo_adam_rows(stepper->parameter_rows, stepper->binding.dim, adam, gradient.position, gradient.value, stepper->m,
-                   stepper->v, stepper->parameter);
+    if (stepper->lazy.touched)
+        inmo_lazy_write(&stepper->lazy, learning_rate, gradient.rows, gradient.value);
+    else
+        inmo_adam_rows(stepper->parameter_rows, stepper->binding.dim, inmo_adam_at(learning_rate, step + 1),
+                       gradient.value, stepper->m, stepper->root, stepper->parameter);
     return loss;
+}
+
+void inmo_stepper_settle(struct inmo_stepper *stepper)
+{
+    if (stepper->lazy.touched)
+        inmo_lazy_settle(&stepper->lazy);
 }

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "model/model.h"
+#include "train/lazy.h"
 #include "train/listwise.h"
 #include "train/loss.h"
 #include "train/sampler.h"
@@ -20,19 +21,27 @@ struct inmo_stepper {
     struct inmo_backbone_state *backbone;
 
     int64_t parameter_rows;  // bound + extra
-    float *parameter, *m, *v;// (parameter_rows, dim) each
+    float *parameter, *m, *root;  // (parameter_rows, dim) each; Adam's moments, the second as its root
+
+    struct inmo_lazy lazy;   // empty where every step touches all rows anyway
 
     struct inmo_csr self_list;          // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
-    struct inmo_grouping grouping, self_grouping;
     int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; listwise: all
-    int32_t *number;         // (places) nodes of the batch, then their positions
-    int32_t *self_number;    // (3 batch) parameter rows of the self-enhanced batch
+    /* Batches depend on the number of their step alone, so threads make several at once, one each. */
+    int32_t ahead;           // of these
+    int64_t first;           // step of the first of them; -1: none yet
+    struct inmo_grouping *grouping, *self_grouping;  // (ahead) nodes; parameter rows of the self-enhanced loss
+    struct inmo_rows rows;   // of the step's grouping, with positions if the model needs them
+    int32_t *position;       // (nodes) or NULL
+
     float *dr;               // (places, dim)
+    float *self_gradient;    // (3 batch, dim) by rows of self_grouping
+    float *partial;          // (batch / CHUNK + 1, dim) sums for w
     struct inmo_softmax softmax;  // empty with other losses
     struct inmo_listwise listwise;
     float *coefficient;      // (batch)
-    double *term;            // (batch)
+    double *term;            // (places / CHUNK + 1)
 };
 
 /* train: the interactions as (users, items); graph: the same as a graph. */
@@ -45,7 +54,9 @@ int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
 
 /* The gradient at the current parameters for the batch of this step; also used alone by tests. Returns the loss. */
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient);
-/* One whole step, number 0, 1, ... of the run. Returns the loss before it. */
+/* One whole step, number 0, 1, ... of the run, in this order. Returns the loss before it. */
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate);
+/* Parameters and moments may lie behind between steps (lazy.h): makes all of them what they are. */
+void inmo_stepper_settle(struct inmo_stepper *stepper);
 
 #endif

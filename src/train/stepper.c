@@ -21,15 +21,23 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
     inmo_softmax_free(&stepper->softmax);
     inmo_free(stepper->term);
     inmo_free(stepper->coefficient);
+    inmo_free(stepper->partial);
+    inmo_free(stepper->self_gradient);
     inmo_free(stepper->dr);
-    inmo_free(stepper->self_number);
-    inmo_free(stepper->number);
-    inmo_grouping_free(&stepper->self_grouping);
-    inmo_grouping_free(&stepper->grouping);
+    inmo_free(stepper->position);
+    for (int32_t n = 0; n < stepper->ahead; n++) {
+        if (stepper->self_grouping)
+            inmo_grouping_free(stepper->self_grouping + n);
+        if (stepper->grouping)
+            inmo_grouping_free(stepper->grouping + n);
+    }
+    inmo_free(stepper->self_grouping);
+    inmo_free(stepper->grouping);
     inmo_sampler_free(&stepper->self_sampler);
     inmo_sampler_free(&stepper->sampler);
     inmo_csr_free(&stepper->self_list);
-    inmo_free(stepper->v);
+    inmo_lazy_free(&stepper->lazy);
+    inmo_free(stepper->root);
     inmo_free(stepper->m);
     inmo_free(stepper->parameter);
     if (stepper->backbone)
@@ -159,51 +167,83 @@ static int self_enhanced(const struct inmo_stepper *stepper)
     return stepper->node_of_row && stepper->options->self_weight > 0;
 }
 
+/* The batches that are made at once, and where their nodes are. */
+static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_error *error)
+{
+    enum { PLACES = 1 << 17, MOST = 16 };
+    int is_listwise = loss_is(stepper, "listwise");
+    int32_t nodes = stepper->graph->nodes, ahead = PLACES / stepper->places;
+    enum inmo_status status = INMO_OK;
+    stepper->first = -1;
+    stepper->ahead = is_listwise ? 1 : ahead < 2 ? 2 : ahead > MOST ? MOST : ahead;
+    stepper->grouping = inmo_alloc_zero((size_t)stepper->ahead, sizeof *stepper->grouping);
+    stepper->self_grouping = inmo_alloc_zero((size_t)stepper->ahead, sizeof *stepper->self_grouping);
+    if (!stepper->grouping || !stepper->self_grouping)
+        return inmo_fail_memory(error, "the batches");
+    for (int32_t n = 0; !status && n < stepper->ahead; n++) {
+        status = inmo_grouping_make(nodes, stepper->places, stepper->grouping + n, error);
+        if (!status && self_enhanced(stepper))
+            status = inmo_grouping_make(stepper->binding.rows, 3 * stepper->options->batch, stepper->self_grouping + n,
+                                        error);
+    }
+    if (!status && (stepper->kind->backbone->needs_all || stepper->kind->provider->inductive)) {
+        stepper->position = inmo_alloc((size_t)nodes, sizeof *stepper->position);
+        if (!stepper->position)
+            return inmo_fail_memory(error, "the batches");
+        memset(stepper->position, 0xff, (size_t)nodes * sizeof *stepper->position);
+    }
+    for (int32_t v = 0; !status && is_listwise && v < nodes; v++) { /* every node is a row of the batch */
+        stepper->grouping->node[v] = v;
+        if (stepper->position)
+            stepper->position[v] = v;
+    }
+    if (!status && is_listwise)
+        stepper->grouping->rows.count = nodes;
+    return status;
+}
+
 static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct inmo_csr *train,
                                      struct inmo_error *error)
 {
-    size_t batch = (size_t)stepper->options->batch, dim = (size_t)stepper->options->dim;
+    const struct inmo_train_options *options = stepper->options;
+    size_t batch = (size_t)options->batch, dim = (size_t)options->dim, places = (size_t)stepper->places;
     size_t size = (size_t)stepper->parameter_rows * dim;
     enum inmo_status status = inmo_sampler_make(train, &stepper->sampler, error);
     if (!status)
-        status = inmo_grouping_make(stepper->graph->nodes, stepper->places, &stepper->grouping, error);
-    if (!status && loss_is(stepper, "listwise")) {
-        status = inmo_listwise_make(stepper->graph, stepper->options->batch, stepper->options->negatives,
-                                    stepper->options->dim, stepper->options->temperature, stepper->options->l2,
-                                    &stepper->listwise, error);
-        for (int32_t v = 0; !status && v < stepper->graph->nodes; v++) /* every node is a row of the batch */
-            stepper->grouping.node[v] = stepper->grouping.position[v] = v;
-        stepper->grouping.rows.count = stepper->graph->nodes;
-    }
+        status = make_batches(stepper, error);
+    if (!status && loss_is(stepper, "listwise"))
+        status = inmo_listwise_make(stepper->graph, options->batch, options->negatives, options->dim,
+                                    options->temperature, options->l2, &stepper->listwise, error);
     if (!status && loss_is(stepper, "softmax")) {
-        status = inmo_softmax_make(stepper->options->batch, stepper->options->negatives, stepper->options->dim,
-                                   &stepper->softmax, error);
-        stepper->softmax.temperature = stepper->options->temperature;
+        status = inmo_softmax_make(options->batch, options->negatives, options->dim, &stepper->softmax, error);
+        stepper->softmax.temperature = options->temperature;
         if (stepper->kind->provider->regularises_output)
-            stepper->softmax.l2 = stepper->options->l2 / stepper->options->batch;
+            stepper->softmax.l2 = options->l2 / options->batch;
     }
     if (!status && self_enhanced(stepper)) {
         status = list_self_interactions(stepper, error);
         /* Templates without interactions among them leave nothing to enhance: not an error, the loss is just 0. */
         if (!status && inmo_sampler_make(&stepper->self_list, &stepper->self_sampler, error) == INMO_MEMORY)
             status = INMO_MEMORY;
-        if (!status)
-            status = inmo_grouping_make(stepper->binding.rows, (int32_t)(3 * batch), &stepper->self_grouping, error);
     }
     if (status)
         return status;
     stepper->parameter = inmo_alloc(size, sizeof(float));
     stepper->m = inmo_alloc_zero(size, sizeof(float));
-    stepper->v = inmo_alloc_zero(size, sizeof(float));
-    stepper->number = inmo_alloc((size_t)stepper->places, sizeof(int32_t));
-    stepper->self_number = inmo_alloc(3 * batch, sizeof(int32_t));
-    stepper->dr = inmo_alloc((size_t)stepper->places * dim, sizeof(float));
+    stepper->root = inmo_alloc_zero(size, sizeof(float));
+    stepper->dr = inmo_alloc(places * dim, sizeof(float));
+    stepper->self_gradient = inmo_alloc(self_enhanced(stepper) ? 3 * batch * dim : 0, sizeof(float));
+    stepper->partial = inmo_alloc((batch / INMO_BPR_CHUNK + 1) * dim, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));
-    stepper->term = inmo_alloc(batch, sizeof(double));
-    if (!stepper->parameter || !stepper->m || !stepper->v || !stepper->number || !stepper->self_number ||
-        !stepper->dr || !stepper->coefficient || !stepper->term)
+    stepper->term = inmo_alloc((places > 3 * batch ? places : 3 * batch) / INMO_BPR_CHUNK + 1, sizeof(double));
+    if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->self_gradient ||
+        !stepper->partial || !stepper->coefficient || !stepper->term)
         return inmo_fail_memory(error, "training");
-    return INMO_OK;
+    if (!stepper->kind->backbone->needs_all && stepper->kind->provider->touches && !loss_is(stepper, "listwise")) {
+        struct inmo_block block = {stepper->parameter_rows, options->dim, stepper->parameter, stepper->m, stepper->root};
+        status = inmo_lazy_make(&block, stepper->places, &stepper->lazy, error);
+    }
+    return status;
 }
 
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,

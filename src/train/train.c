@@ -93,6 +93,7 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
     enum inmo_status status = INMO_OK;
     trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
     trainer->loss_sum = 0;
+    inmo_stepper_settle(trainer->stepper); /* after every epoch, validated or not, so that all runs do it alike */
     if (run->validation && ((trainer->epoch + 1) % options->eval_every == 0 || trainer->epoch + 1 == options->epochs)) {
         status = validate(run, &score, error);
         if (status)
@@ -279,6 +280,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
             status = save_checkpoint(&run, error); /* so that a later call can go farther */
         if (status)
             goto done;
+        inmo_stepper_settle(trainer->stepper); /* after the checkpoint: a run that goes on has not done it here */
     }
     status = inmo_trainer_model(trainer, run.kind, model, error);
     if (!status && report)
