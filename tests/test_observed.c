@@ -44,7 +44,7 @@ static void naive_embedding(const struct inmo_view *view, int32_t v, double *e)
 static void naive_representations(const struct inmo_view *view, double *r)
 {
     const struct inmo_graph *graph = view->graph;
-    size_t dim = (size_t)view->dim, size = (size_t)graph->nodes * dim;
+    size_t dim = (size_t)view->scorer.dim, size = (size_t)graph->nodes * dim;
     double *now = calloc(size, sizeof *now), *next = calloc(size, sizeof *next);
     assert_true(now && next);
     for (int32_t v = 0; v < graph->nodes; v++)
@@ -82,8 +82,8 @@ static void test_observed_representations(void **state)
         assert_string_equal(inmo_view_user_id(world.view, USERS), "zoe");
         assert_string_equal(inmo_view_item_id(world.view, ITEMS), "film");
         naive_representations(world.view, expected);
-        for (int32_t n = 0; n < graph->nodes * world.view->dim; n++)
-            assert_near(world.view->r[n], expected[n], 1e-6);
+        for (int32_t n = 0; n < graph->nodes * world.view->scorer.dim; n++)
+            assert_near(world.view->scorer.r[n], expected[n], 1e-6);
         close_world(&world);
     }
 }
@@ -302,7 +302,7 @@ static void test_similar(void **state)
     for (int is_item = 0; is_item < 2; is_item++) {
         const char *item = is_item ? "film" : NULL, *user = is_item ? NULL : "u0";
         int32_t count = is_item ? ITEMS + 1 : USERS + 1, self = is_item ? ITEMS : 0;
-        const float *row = is_item ? inmo_view_item_row(view, 0) : view->r;
+        const float *row = is_item ? inmo_view_item_row(view, 0) : view->scorer.r;
         must(inmo_similar(view, item, user, 100, &list, &error));
         assert_int_equal(list->count, count - 1); /* not itself */
         for (int32_t n = 0; n < count; n++) {

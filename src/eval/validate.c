@@ -3,7 +3,6 @@
 
 #include "base/memory.h"
 #include "eval/metrics.h"
-#include "kernel/rank.h"
 
 struct inmo_validation {
     const struct inmo_csr *truth, *seen;
@@ -44,15 +43,16 @@ enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct 
     return status;
 }
 
-enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, int dim, const float *r,
+enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_rank *source,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error)
 {
     const struct inmo_csr *truth = validation->truth;
     struct inmo_metrics sum = {0};
     struct inmo_rank job = {
-        .dim = dim,
-        .user = r,
-        .item = r + (size_t)truth->rows * (size_t)dim,
+        .dim = source->dim,
+        .user = source->user,
+        .item = source->item,
+        .fill = source->fill,
         .items = truth->columns,
         .who = validation->who,
         .count = validation->count,

@@ -5,6 +5,7 @@
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
  *                                                          or the table, users then items
+ *     NAME.*                                               systems of their own shape: their tensors, by their rules
  *
  * Everything is checked before it is believed: a file that passes its checksum may still have been written by
  * something else. */
@@ -32,7 +33,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     int32_t user_rows = 0, *template_item = NULL;
     size_t count = 0;
     char dim[16], layers[16], alpha[48];
-    struct inmo_tensor tensor[12];
+    struct inmo_tensor tensor[12 + INMO_SYSTEM_TENSORS];
     struct inmo_metadata metadata[] = {
         {"model", model->kind->name},  {"dim", dim},
         {"layers", layers},            {"alpha_reached", alpha},
@@ -64,6 +65,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     if (provider)
         tensor[count++] = (struct inmo_tensor){"parameters", INMO_F32, (int64_t)model->rows + provider->extra_rows,
                                                model->dim, model->parameter};
+    for (size_t n = 0; n < model->tensors; n++)
+        tensor[count++] = model->tensor[n];
     status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, sizeof metadata / sizeof *metadata,
                                    tensor, count, error);
     inmo_free(template_item);
@@ -88,6 +91,24 @@ static enum inmo_status load_templates(const char *path, const struct inmo_tenso
     return INMO_OK;
 }
 
+/* The tensors of a system: names and types by its rules, the rest by its own check. */
+static enum inmo_status load_tensors(const char *path, struct inmo_model *model, struct inmo_error *error)
+{
+    const struct inmo_system *system = model->kind->system;
+    enum inmo_status status = INMO_OK;
+    const char *wrong;
+    model->tensor = inmo_alloc_zero(system->tensors, sizeof *model->tensor);
+    if (!model->tensor)
+        return inmo_fail_memory(error, "the model");
+    for (; model->tensors < system->tensors && !status; model->tensors++) {
+        const struct inmo_tensor_rule *rule = system->tensor + model->tensors;
+        status = inmo_tensorfile_get(model->file, rule->name, rule->dtype, -1, rule->matrix ? -1 : 0,
+                                     model->tensor + model->tensors, error);
+    }
+    wrong = !status && system->check ? system->check(model) : NULL;
+    return wrong ? bad(path, wrong, error) : status;
+}
+
 static enum inmo_status load_parameters(const char *path, struct inmo_model *model, int32_t **nodes,
                                         struct inmo_error *error)
 {
@@ -95,8 +116,8 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
     struct inmo_tensor users = {0}, items = {0}, parameters;
     int64_t rows = (int64_t)model->users.count + model->items.count;
     enum inmo_status status = INMO_OK;
-    if (!provider)
-        return INMO_OK;
+    if (model->kind->system)
+        return load_tensors(path, model, error);
     if (provider->inductive) {
         status = inmo_tensorfile_get(model->file, "template.users", INMO_I32, -1, 0, &users, error);
         if (!status)

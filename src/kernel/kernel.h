@@ -74,7 +74,7 @@ struct inmo_adam {
 };
 struct inmo_adam inmo_adam_at(double learning_rate, int64_t t);
 
-/* A block of parameters and its moments, (rows, dim) each. */
+/* A block of parameters and its moments, (rows, dim) each; the moments NULL where Adam does not change it. */
 struct inmo_block {
     int64_t rows;
     int dim;

@@ -2,15 +2,6 @@
  * scenario. Another graph, same model. */
 #include "model/model.h"
 
-/* Popular: the score of an item is its degree, for everybody. Exact in float up to 2^24 users. */
-static void represent_popular(const struct inmo_graph *graph, float *r)
-{
-    for (int32_t u = 0; u < graph->users; u++)
-        r[u] = 1;
-    for (int32_t v = graph->users; v < graph->nodes; v++)
-        r[v] = (float)inmo_graph_degree(graph, v);
-}
-
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
                                 const float *parameter, double alpha, float *r, float *sums,
                                 struct inmo_error *error)
@@ -19,10 +10,6 @@ enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct
     struct inmo_moment moment = {.alpha = alpha};
     enum inmo_status status = INMO_OK;
 
-    if (!kind->provider) {
-        represent_popular(binding->graph, r);
-        goto done;
-    }
     provider = kind->provider->create(binding, 0, 0);
     if (!provider) {
         status = inmo_fail_memory(error, "the embeddings");

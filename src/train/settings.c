@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define AT(field) offsetof(struct inmo_train_options, field)
-#define MODELS "inmo-lightgcn|inmo-lgcn|inmo-mf|lightgcn|lgcn|mf|mf-bpr|popular"
 
 static const struct inmo_setting table[] = {
-    {"model", 's', AT(model), 0, 0, MODELS, "Model", "NAME", "The model: embedding provider and backbone."},
+    {"model", 's', AT(model), 0, 0, inmo_model_names, "Model", "NAME",
+     "The model: embedding provider and backbone, or a system of its own shape."},
     {"dim", 'i', AT(dim), 1, 4096, NULL, "Model", "D", "Embedding size."},
     {"layers", 'i', AT(layers), 0, 16, NULL, "Model", "K", "Graph layers of lightgcn models."},
     {"user-templates", 'r', AT(user_templates), 1e-9, 1, NULL, "Model", "SHARE",
@@ -20,6 +20,18 @@ static const struct inmo_setting table[] = {
      "Share of items that are templates (inmo models)."},
     {"template-rule", 's', AT(template_rule), 0, 0, INMO_TEMPLATE_RULES, "Model", "RULE",
      "How templates are chosen."},
+    {"neighbours", 'i', AT(neighbours), 1, 100000, NULL, "Model", "K", "Nearest items kept for each item (item-knn)."},
+    {"similarity", 's', AT(similarity), 0, 0, "cosine|jaccard", "Model", "WHICH", "Similarity of two items (item-knn)."},
+    {"shrinkage", 'r', AT(shrinkage), 0, 1e6, NULL, "Model", "H",
+     "Added to the denominator of a similarity, so that few common users count less (item-knn)."},
+    {"most-items", 'i', AT(most_items), 0, 1000000, NULL, "Model", "N",
+     "Only so many of the most frequent items; 0: all (ease)."},
+    {"unobserved", 'r', AT(unobserved), 0, 1e3, NULL, "Model", "WEIGHT",
+     "Weight of every pair of user and item, beside 1 for those observed (ials)."},
+    {"l2-exponent", 'r', AT(l2_exponent), 0, 2, NULL, "Model", "NU",
+     "How the weight of a squared norm grows with the degree: not at all with 0, in proportion with 1 (ials)."},
+    {"low-pass", 'r', AT(low_pass), 0, 1e6, NULL, "Model", "WEIGHT",
+     "Weight of the ideal low-pass filter beside the linear one (gf-cf)."},
     {"learning-rate", 'r', AT(learning_rate), 1e-12, 1e3, NULL, "Training", "RATE", "Learning rate of Adam."},
     {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N", "Triples in a step; with the listwise loss, users."},
     {"l2", 'r', AT(l2), 0, 1e6, NULL, "Training", "LAMBDA", "Weight of the squared norms."},
@@ -87,7 +99,6 @@ static const struct {
     {"lightgcn", 1e-3, 1e-4, 0, 0},
     {"inmo-mf", 1e-3, 1e-5, 0.1, 0.1},
     {"inmo-lightgcn", 1e-3, 0, 0.3, 0.01},
-    {"popular", 1e-3, 0, 0, 0},
 };
 
 /* What reaches the best quality soonest (docs/results.md): all positives of a user at once against shared negatives,
@@ -118,13 +129,18 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
 {
     const struct inmo_model_kind *kind = inmo_model_kind_find(model ? model : "inmo-lightgcn");
     if (!kind)
-        return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, MODELS);
+        return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, inmo_model_names);
     if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
         return inmo_fail(error, INMO_USAGE, "--recipe: found '%s', expected fast or paper", recipe);
     *options = (struct inmo_train_options){
         .model = kind->name,
         .dim = 64,
         .layers = 3,
+        .neighbours = 100,
+        .similarity = "cosine",
+        .unobserved = 0.01,
+        .l2_exponent = 1,
+        .low_pass = 0.3,
         .batch = 2048,
         .annealing = 0.99,
         .eval_alpha = "reached",
@@ -154,6 +170,8 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
         }
     if (!recipe || strcmp(recipe, "fast") == 0)
         take_fast_recipe(options);
+    if (kind->system && kind->system->defaults)
+        kind->system->defaults(options);
     return INMO_OK;
 }
 

@@ -32,14 +32,13 @@ static enum inmo_status known_user(const struct inmo_view *view, const char *id,
                                    struct inmo_error *error)
 {
     const struct inmo_graph *graph = view->graph;
-    const struct inmo_provider *provider = view->model->kind->provider;
     int32_t u = inmo_idmap_find(&view->users, id);
     if (u < 0)
         return inmo_fail(error, INMO_UNKNOWN,
                          "user '%s' is in neither the model nor the observed interactions; recommend by a history "
                          "instead (--items a,b,c), or add one (--observed LOG)",
                          id);
-    if (provider && !provider->inductive && view->bound.row_of_node[u] < 0)
+    if (!inmo_kind_serves_unseen(view->model->kind) && view->bound.model_user[u] < 0)
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s has no vector for user '%s', who was not in its training data; use an inmo model",
                          view->model->kind->name, id);
@@ -56,8 +55,7 @@ static enum inmo_status known_user(const struct inmo_view *view, const char *id,
 static enum inmo_status unseen_person(const struct inmo_view *view, const struct inmo_query *query,
                                       struct inmo_person *person, struct inmo_error *error)
 {
-    const struct inmo_provider *provider = view->model->kind->provider;
-    if (provider && !provider->inductive)
+    if (!inmo_kind_serves_unseen(view->model->kind))
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot recommend for somebody unseen: it has learned vectors for the users of its "
                          "training data only; use an inmo model",
@@ -84,34 +82,81 @@ static float template_scale(const struct inmo_view *view, const struct inmo_pers
     return (float)pow((double)person->usable + 1, -inmo_model_alpha(view->model));
 }
 
-void inmo_person_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out)
+static void add_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
+    int dim = view->scorer.dim;
     int32_t node = view->graph->users + item;
-    size_t dim = (size_t)view->dim;
     float mean = 1 / (float)(view->model->layers + 1);
     if (is_inmo(view) && is_template(view, item))
-        kernels->add_scaled(view->dim, mean * template_scale(view, person),
-                            view->model->parameter + (size_t)view->bound.row_of_node[node] * dim, out);
+        kernels->add_scaled(dim, mean * template_scale(view, person),
+                            view->model->parameter + (size_t)view->bound.row_of_node[node] * (size_t)dim, out);
     if (view->model->layers > 0)
-        kernels->add_scaled(view->dim,
-                            mean * view->graph->inverse_root_degree[node] / sqrtf((float)person->count),
-                            view->sums + (size_t)node * dim, out);
+        kernels->add_scaled(dim, mean * view->graph->inverse_root_degree[node] / sqrtf((float)person->count),
+                            view->scorer.sums + (size_t)node * (size_t)dim, out);
 }
 
-void inmo_person_base(const struct inmo_view *view, const struct inmo_person *person, float *out)
+/* What does not depend on the history: t_user, or the user's own vector. */
+static void add_base(const struct inmo_view *view, const struct inmo_person *person, float *out)
 {
     const struct inmo_model *model = view->model;
-    size_t dim = (size_t)view->dim;
+    size_t dim = (size_t)view->scorer.dim;
     float mean = 1 / (float)(model->layers + 1);
-    if (!model->kind->provider)
-        out[0] += 1;
-    else if (is_inmo(view))
-        inmo_kernels()->add_scaled(view->dim, mean * template_scale(view, person),
+    if (is_inmo(view))
+        inmo_kernels()->add_scaled(view->scorer.dim, mean * template_scale(view, person),
                                    model->parameter + (size_t)model->rows * dim, out);
     else
-        inmo_kernels()->add_scaled(view->dim, mean,
+        inmo_kernels()->add_scaled(view->scorer.dim, mean,
                                    model->parameter + (size_t)view->bound.row_of_node[person->user] * dim, out);
+}
+
+enum inmo_status inmo_person_parts(const struct inmo_view *view, const struct inmo_person *person, float *base,
+                                   float *term, struct inmo_error *error)
+{
+    const struct inmo_system *system = view->model->kind->system;
+    struct inmo_history history = inmo_person_history(person);
+    if (system)
+        return system->fold(view->scorer.state, &history, term, error);
+    add_base(view, person, base);
+    for (int32_t n = 0; n < person->count; n++)
+        add_term(view, person, person->item[n], term + (size_t)n * (size_t)view->scorer.dim);
+    return INMO_OK;
+}
+
+/* The representation: a user's is there, somebody unseen is the sum of the parts. */
+static enum inmo_status represent(const struct inmo_view *view, struct inmo_person *person, struct inmo_error *error)
+{
+    const struct inmo_system *system = view->model->kind->system;
+    int dim = view->scorer.dim;
+    size_t width = (size_t)dim;
+    float *term = NULL;
+    enum inmo_status status = INMO_OK;
+    person->r = inmo_alloc_zero(width, sizeof *person->r);
+    if (!person->r)
+        return inmo_fail_memory(error, "a representation");
+    if (person->user >= 0) {
+        memcpy(person->r, view->scorer.r + (size_t)person->user * width, width * sizeof *person->r);
+    } else if (!system) {
+        add_base(view, person, person->r);
+        for (int32_t n = 0; n < person->count; n++)
+            add_term(view, person, person->item[n], person->r);
+    } else {
+        term = inmo_alloc_zero((size_t)person->count * width, sizeof *term);
+        status = term ? inmo_person_parts(view, person, person->r, term, error)
+                      : inmo_fail_memory(error, "a representation");
+        for (int32_t n = 0; n < person->count && !status; n++)
+            inmo_kernels()->add_scaled(dim, 1, term + (size_t)n * width, person->r);
+        inmo_free(term);
+    }
+    return status;
+}
+
+static int usable(const struct inmo_view *view, int32_t item)
+{
+    const struct inmo_system *system = view->model->kind->system;
+    if (system)
+        return system->new_items || view->bound.model_item[item] >= 0;
+    return !is_inmo(view) || is_template(view, item);
 }
 
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
@@ -123,19 +168,11 @@ enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inm
     if (status)
         goto done;
     for (int32_t n = 0; n < person.count; n++)
-        person.usable += !is_inmo(view) || is_template(view, person.item[n]);
-    person.r = inmo_alloc_zero((size_t)view->dim, sizeof *person.r);
-    if (!person.r) {
-        status = inmo_fail_memory(error, "a representation");
+        person.usable += usable(view, person.item[n]);
+    if (inmo_view_has_vectors(view))
+        status = represent(view, &person, error);
+    if (status)
         goto done;
-    }
-    if (person.user >= 0) {
-        memcpy(person.r, view->r + (size_t)person.user * (size_t)view->dim, (size_t)view->dim * sizeof *person.r);
-    } else {
-        inmo_person_base(view, &person, person.r);
-        for (int32_t n = 0; n < person.count; n++)
-            inmo_person_term(view, &person, person.item[n], person.r);
-    }
     *out = person;
     person = (struct inmo_person){.user = -1};
 done:
