@@ -212,20 +212,23 @@ INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, c
 struct inmo_model;
 
 struct inmo_train_options {
-    const char *model;          /* inmo-lightgcn (default), inmo-mf, lightgcn, mf, popular */
+    const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, lightgcn, mf, ngcf,
+                                   imc-gae, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
     int batch;                  /* triples a step; default 2048 */
     double learning_rate;       /* Adam's */
     double l2;                  /* lambda */
     double dropout;             /* p: share of interactions dropped from the INMO sums in a step */
+    double graph_dropout;       /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;         /* beta: weight of the self-enhanced loss */
     double annealing;           /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     const char *eval_alpha;     /* one|reached: the alpha used outside training */
     double user_templates;      /* share of users that are templates, (0, 1] */
     double item_templates;      /* share of items that are templates, (0, 1] */
     const char *template_rule;  /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
-    double init_scale;          /* standard deviation of the starting parameters; default 0.1 */
+    const char *init;           /* normal|kaiming: distribution of the starting embeddings */
+    double init_scale;          /* normal: standard deviation; default 0.1 */
     const char *start;          /* random|spectral: templates start at random or from a truncated SVD */
     double start_scale;         /* spectral: length of the starting embeddings */
     const char *loss;           /* bpr|softmax|listwise */

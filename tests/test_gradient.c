@@ -147,7 +147,7 @@ static void check_golden(const char *name)
     }
     assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "after")) < 2e-5);
     assert_int_equal(inmo_represent(golden.stepper->kind, &golden.stepper->binding, golden.options.layers,
-                                    golden.stepper->parameter, 1, found, NULL, NULL),
+                                    golden.stepper->parameter, inmo_stepper_own(golden.stepper), 1, found, NULL, NULL),
                      INMO_OK);
     assert_true(distance(found, json_object_get(golden.json, "representations")) < 2e-5);
     unseen = json_object_get(golden.json, "unseen");

@@ -186,7 +186,7 @@ static void test_equal_histories(void **state)
             assert_memory_equal(e + user[0], e + user[1], row);
             assert_memory_equal(e + item[0], e + item[1], row);
             assert_memory_not_equal(e + user[0], e, row); /* users 0 and 1 differ by item 1, a template */
-            must(inmo_represent(kind, &binding, 2, parameter, 0.8, r, NULL, &error));
+            must(inmo_represent(kind, &binding, 2, parameter, NULL, 0.8, r, NULL, &error));
             assert_memory_equal(r + user[0], r + user[1], row);
             assert_memory_equal(r + item[0], r + item[1], row);
             assert_memory_not_equal(r + user[0], r, row);

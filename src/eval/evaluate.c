@@ -114,7 +114,7 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
     if (data->scenario == INMO_NEW_INTERACTIONS && !without_new && !kind->backbone->needs_all)
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot use new interactions: its vectors do not depend on the graph; evaluate "
-                         "--without-new, or use lightgcn or an inmo model",
+                         "--without-new, or use a graph model (lightgcn) or an inmo model",
                          kind->name);
     return INMO_OK;
 }
@@ -247,14 +247,14 @@ done:
 static enum inmo_status make_representations(struct evaluation *run, double alpha, struct inmo_error *error)
 {
     size_t nodes = (size_t)run->graph->nodes;
-    run->dim = run->model->kind->provider ? run->model->dim : 1;
+    run->dim = inmo_model_width(run->model);
     run->r = inmo_alloc(nodes * (size_t)run->dim, sizeof *run->r);
     run->top = inmo_alloc((size_t)run->count * (size_t)run->longest, sizeof *run->top);
     run->listed = inmo_alloc((size_t)run->data->items.count, 1);
     if (!run->r || !run->top || !run->listed)
         return inmo_fail_memory(error, "evaluation");
-    return inmo_represent(run->model->kind, &run->bound.binding, run->model->layers, run->model->parameter, alpha,
-                          run->r, NULL, error);
+    return inmo_represent(run->model->kind, &run->bound.binding, run->model->layers, run->model->parameter,
+                          run->model->own, alpha, run->r, NULL, error);
 }
 
 enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *data,

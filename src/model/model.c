@@ -9,8 +9,12 @@
 static const struct inmo_model_kind kinds[] = {
     {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn},
     {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf},
+    {"inmo-ngcf", NULL, &inmo_provider_inmo, &inmo_backbone_ngcf},
+    {"inmo-imc-gae", NULL, &inmo_provider_inmo, &inmo_backbone_imc_gae},
     {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn},
     {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf},
+    {"ngcf", NULL, &inmo_provider_lookup, &inmo_backbone_ngcf},
+    {"imc-gae", NULL, &inmo_provider_lookup, &inmo_backbone_imc_gae},
     {"popular", NULL, NULL, NULL},
 };
 
@@ -26,7 +30,37 @@ int64_t inmo_model_parameter_count(const struct inmo_model *model)
 {
     if (!model->kind->provider)
         return 0;
-    return ((int64_t)model->rows + model->kind->provider->extra_rows) * model->dim;
+    return ((int64_t)model->rows + model->kind->provider->extra_rows +
+            inmo_backbone_rows(model->kind->backbone, model->dim, model->layers)) * model->dim;
+}
+
+int inmo_model_width(const struct inmo_model *model)
+{
+    return model->kind->backbone ? inmo_backbone_width(model->kind->backbone, model->dim, model->layers) : 1;
+}
+
+int inmo_backbone_width(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    return backbone->width ? backbone->width(dim, layers) : dim;
+}
+
+int inmo_backbone_memory_width(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    return backbone->memory_width ? backbone->memory_width(dim, layers) : 0;
+}
+
+int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    struct inmo_part part;
+    int32_t rows = 0;
+    for (int n = 0; backbone->part && backbone->part(dim, layers, n, &part); n++)
+        rows += part.rows;
+    return rows;
+}
+
+int inmo_regularises_output(const struct inmo_model_kind *kind)
+{
+    return kind->provider->regularises_output || kind->backbone->regularises_output;
 }
 
 double inmo_model_alpha(const struct inmo_model *model)
@@ -71,6 +105,7 @@ void inmo_model_free(struct inmo_model *model)
         inmo_free((void *)model->users.text);
         inmo_free((void *)model->users.offset);
     }
+    inmo_free(model->own);
     inmo_free(model->owned_nodes);
     inmo_tensorfile_close(model->file);
     inmo_free(model->record);

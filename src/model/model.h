@@ -27,12 +27,14 @@ struct inmo_model {
     int32_t rows;                // bound parameter rows
     const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
     const float *parameter;      // (rows + extra rows, dim); NULL for popular
+    float *own;                  // (backbone's rows, dim), never in the file's memory; NULL for popular
     char *configuration, *record;
     struct inmo_tensorfile *file;  // owner of the arrays; NULL: they are allocated one by one
     int32_t *owned_nodes;          // node_of_row of a loaded model, which the file has in two parts
 };
 
 int64_t inmo_model_parameter_count(const struct inmo_model *model);
+int inmo_model_width(const struct inmo_model *model); /* columns of r */
 double inmo_model_alpha(const struct inmo_model *model);
 
 /* The model's parameters on another set of users and items, matched by external id. */
@@ -48,9 +50,12 @@ enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct in
                                  struct inmo_model_binding *bound, struct inmo_error *error);
 void inmo_model_unbind(struct inmo_model_binding *bound);
 
-/* Representations of all nodes of a graph: r (nodes, dim), and sums (nodes, dim) or NULL. For popular dim is 1. */
+/* Whether L2 falls on r, by the word of either. */
+int inmo_regularises_output(const struct inmo_model_kind *kind);
+/* Representations of all nodes of a graph: r (nodes, width), and memory (nodes, memory width) or NULL. For popular the
+ * width is 1. own: the backbone's own parameters. */
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
-                                const float *parameter, double alpha, float *r, float *sums,
+                                const float *parameter, const float *own, double alpha, float *r, float *memory,
                                 struct inmo_error *error);
 
 #endif

@@ -156,7 +156,7 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         .node_count = state->binding.rows,
         .out = state->gradient,
     };
-    struct inmo_gradient gradient = {state->gradient, NULL};
+    struct inmo_gradient gradient = {state->gradient, NULL, NULL};
     inmo_gather(&job);
     general_gradient(state, rows, de);
     return gradient;
@@ -165,6 +165,7 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
 const struct inmo_provider inmo_provider_inmo = {
     .name = "inmo",
     .inductive = 1,
+    .templates = 1,
     .extra_rows = 3,
     .regularises_output = 1,
     .create = inmo_create,

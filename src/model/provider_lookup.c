@@ -65,7 +65,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
 /* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
 static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
 {
-    struct inmo_gradient gradient = {de, rows ? rows->position : NULL};
+    struct inmo_gradient gradient = {de, rows ? rows->position : NULL, NULL};
     (void)state;
     return gradient;
 }
@@ -73,6 +73,7 @@ static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, c
 const struct inmo_provider inmo_provider_lookup = {
     .name = "lookup",
     .inductive = 0,
+    .templates = 0,
     .extra_rows = 0,
     .regularises_output = 0,
     .create = lookup_create,

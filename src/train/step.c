@@ -80,9 +80,9 @@ static double judge(struct inmo_stepper *stepper, const float *r)
     const struct inmo_train_options *options = stepper->options;
     struct inmo_bpr bpr = {
         .batch = options->batch,
-        .dim = options->dim,
+        .dim = stepper->width,
         .factor = 1.0 / options->batch,
-        .l2 = stepper->kind->provider->regularises_output ? options->l2 / options->batch : 0,
+        .l2 = inmo_regularises_output(stepper->kind) ? options->l2 / options->batch : 0,
         .x = r,
         .index = stepper->number,
         .coefficient = stepper->coefficient,
@@ -107,7 +107,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
     const struct inmo_rows *rows = &stepper->grouping.rows, *e_rows = backbone->needs_all ? NULL : rows;
-    struct inmo_moment moment = {alpha, provider->inductive ? options->dropout : 0, options->seed, step};
+    struct inmo_moment moment = {alpha, options->dropout, options->graph_dropout, options->seed, step};
     const float *e;
     float *de;
     double loss;
@@ -115,14 +115,17 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     /* the batch; e = provider(parameters), r = backbone(e); loss and dr */
     draw_batch(stepper, step);
     provider->begin(stepper->provider, &moment);
+    if (backbone->begin)
+        backbone->begin(stepper->backbone, inmo_stepper_own(stepper), &moment);
     e = provider->forward(stepper->provider, stepper->parameter, e_rows);
     loss = judge(stepper, backbone->forward(stepper->backbone, e, rows));
 
     /* and back: de, then the gradient of the parameters */
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
-    if (!provider->regularises_output && stepper->listwise.batch == 0)
+    if (!inmo_regularises_output(stepper->kind) && stepper->listwise.batch == 0)
         loss += regularise_embeddings(stepper, e, de);
     *gradient = provider->backward(stepper->provider, e_rows, de);
+    gradient->own = backbone->own_gradient ? backbone->own_gradient(stepper->backbone) : NULL;
     if (stepper->self_sampler.count > 0)
         loss += self_enhanced_gradient(stepper, step, gradient->value);
     return loss;
@@ -133,7 +136,11 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     struct inmo_gradient gradient;
     double loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
     struct inmo_adam adam = inmo_adam_at(learning_rate, step + 1);
-    inmo_adam_rows(stepper->parameter_rows, stepper->binding.dim, adam, gradient.position, gradient.value, stepper->m,
+    int64_t own = stepper->provider_rows * stepper->binding.dim;
+    inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.position, gradient.value, stepper->m,
                    stepper->v, stepper->parameter);
+    if (gradient.own)
+        inmo_adam_rows(stepper->parameter_rows - stepper->provider_rows, stepper->binding.dim, adam, NULL, gradient.own,
+                       stepper->m + own, stepper->v + own, stepper->parameter + own);
     return loss;
 }

@@ -19,8 +19,10 @@ struct inmo_stepper {
     struct inmo_provider_state *provider;
     struct inmo_backbone_state *backbone;
 
-    int64_t parameter_rows;  // bound + extra
+    int64_t provider_rows;   // bound + extra
+    int64_t parameter_rows;  // and the backbone's own, which follow
     float *parameter, *m, *v;// (parameter_rows, dim) each
+    int width;               // columns of r
 
     struct inmo_csr self_list;          // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
@@ -28,7 +30,7 @@ struct inmo_stepper {
     int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; listwise: all
     int32_t *number;         // (places) nodes of the batch, then their positions
     int32_t *self_number;    // (3 batch) parameter rows of the self-enhanced batch
-    float *dr;               // (places, dim)
+    float *dr;               // (places, width)
     struct inmo_softmax softmax;  // empty with other losses
     struct inmo_listwise listwise;
     float *coefficient;      // (batch)
@@ -40,6 +42,11 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
                                   struct inmo_stepper **stepper, struct inmo_error *error);
 void inmo_stepper_free(struct inmo_stepper *stepper);
+/* The backbone's own parameters. */
+static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
+{
+    return stepper->parameter + (size_t)stepper->provider_rows * (size_t)stepper->binding.dim;
+}
 /* In an epoch: every interaction once as a positive, in number for the losses that draw them. */
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
 

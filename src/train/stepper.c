@@ -107,17 +107,24 @@ static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, str
 
 static void start_parameters(struct inmo_stepper *stepper)
 {
+    const struct inmo_train_options *options = stepper->options;
+    const struct inmo_backbone *backbone = stepper->kind->backbone;
     size_t dim = (size_t)stepper->binding.dim;
-    int64_t drawn = stepper->parameter_rows * (int64_t)dim;
-    uint64_t key = inmo_key(stepper->options->seed, INMO_STREAM_INIT);
+    int64_t drawn = stepper->provider_rows * (int64_t)dim, own = drawn;
+    uint64_t key = inmo_key(options->seed, INMO_STREAM_INIT);
+    double bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0;
     int has_w = stepper->kind->provider->extra_rows == 3;
     if (has_w)
         drawn -= (int64_t)dim;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int64_t n = 0; n < drawn; n++)
-        stepper->parameter[n] = (float)(stepper->options->init_scale * inmo_random_normal(key, (uint64_t)n));
+        stepper->parameter[n] = (float)(bound > 0 ? inmo_random_symmetric(key, (uint64_t)n, bound)
+                                                  : options->init_scale * inmo_random_normal(key, (uint64_t)n));
     for (size_t j = 0; has_w && j < dim; j++)
         stepper->parameter[(size_t)drawn + j] = 1;
+    if (backbone->start)
+        backbone->start(options->dim, options->layers, options->init_scale,
+                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), stepper->parameter + own);
 }
 
 /* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
@@ -162,24 +169,24 @@ static int self_enhanced(const struct inmo_stepper *stepper)
 static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct inmo_csr *train,
                                      struct inmo_error *error)
 {
-    size_t batch = (size_t)stepper->options->batch, dim = (size_t)stepper->options->dim;
-    size_t size = (size_t)stepper->parameter_rows * dim;
+    size_t batch = (size_t)stepper->options->batch;
+    size_t size = (size_t)stepper->parameter_rows * (size_t)stepper->options->dim;
     enum inmo_status status = inmo_sampler_make(train, &stepper->sampler, error);
     if (!status)
         status = inmo_grouping_make(stepper->graph->nodes, stepper->places, &stepper->grouping, error);
     if (!status && loss_is(stepper, "listwise")) {
         status = inmo_listwise_make(stepper->graph, stepper->options->batch, stepper->options->negatives,
-                                    stepper->options->dim, stepper->options->temperature, stepper->options->l2,
+                                    stepper->width, stepper->options->temperature, stepper->options->l2,
                                     &stepper->listwise, error);
         for (int32_t v = 0; !status && v < stepper->graph->nodes; v++) /* every node is a row of the batch */
             stepper->grouping.node[v] = stepper->grouping.position[v] = v;
         stepper->grouping.rows.count = stepper->graph->nodes;
     }
     if (!status && loss_is(stepper, "softmax")) {
-        status = inmo_softmax_make(stepper->options->batch, stepper->options->negatives, stepper->options->dim,
+        status = inmo_softmax_make(stepper->options->batch, stepper->options->negatives, stepper->width,
                                    &stepper->softmax, error);
         stepper->softmax.temperature = stepper->options->temperature;
-        if (stepper->kind->provider->regularises_output)
+        if (inmo_regularises_output(stepper->kind))
             stepper->softmax.l2 = stepper->options->l2 / stepper->options->batch;
     }
     if (!status && self_enhanced(stepper)) {
@@ -197,7 +204,7 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     stepper->v = inmo_alloc_zero(size, sizeof(float));
     stepper->number = inmo_alloc((size_t)stepper->places, sizeof(int32_t));
     stepper->self_number = inmo_alloc(3 * batch, sizeof(int32_t));
-    stepper->dr = inmo_alloc((size_t)stepper->places * dim, sizeof(float));
+    stepper->dr = inmo_alloc((size_t)stepper->places * (size_t)stepper->width, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));
     stepper->term = inmo_alloc(batch, sizeof(double));
     if (!stepper->parameter || !stepper->m || !stepper->v || !stepper->number || !stepper->self_number ||
@@ -221,10 +228,13 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                                     : 3 * options->batch;
     stepper->graph = graph;
     stepper->binding = (struct inmo_binding){.graph = graph, .dim = options->dim, .rows = graph->nodes};
-    if (kind->provider->inductive)
+    stepper->width = inmo_backbone_width(kind->backbone, options->dim, options->layers);
+    if (kind->provider->templates)
         status = bind_templates(stepper, error);
     if (!status) {
-        stepper->parameter_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
+        stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
+        stepper->parameter_rows =
+            stepper->provider_rows + inmo_backbone_rows(kind->backbone, options->dim, options->layers);
         status = make_buffers(stepper, train, error);
     }
     if (!status) {

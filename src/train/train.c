@@ -27,7 +27,7 @@ struct run {
     const struct inmo_hooks *hooks;
     struct inmo_graph *graph;
     struct inmo_validation *validation;
-    float *r;                   // (nodes, dim) for validation
+    float *r;                   // (nodes, width) for validation
     double start, step_seconds; /* begin of the call; spent in steps */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
@@ -68,10 +68,10 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_stepper *stepper = trainer->stepper;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, trainer->epoch);
-    enum inmo_status status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, alpha,
-                                             run->r, NULL, error);
+    enum inmo_status status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter,
+                                             inmo_stepper_own(stepper), alpha, run->r, NULL, error);
     /* Not interruptible: a validation is short, and a run that stops between steps resumes exactly. */
-    return status ? status : inmo_validation_ndcg(run->validation, options->dim, run->r, NULL, score, error);
+    return status ? status : inmo_validation_ndcg(run->validation, stepper->width, run->r, NULL, score, error);
 }
 
 /* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the time
@@ -198,12 +198,13 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
         return inmo_fail_memory(error, "the training record");
     if (inmo_csr_count(&data->valid) > 0) {
         trainer->best = inmo_alloc((size_t)(trainer->stepper->parameter_rows * options->dim), sizeof(float));
-        run->r = inmo_alloc((size_t)run->graph->nodes * (size_t)options->dim, sizeof(float));
+        run->r = inmo_alloc((size_t)run->graph->nodes * (size_t)trainer->stepper->width, sizeof(float));
         if (!trainer->best || !run->r)
             return inmo_fail_memory(error, "training");
         memcpy(trainer->best, trainer->stepper->parameter,
                (size_t)(trainer->stepper->parameter_rows * options->dim) * sizeof(float));
-        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, &run->validation, error);
+        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !run->kind->provider->inductive,
+                                     &run->validation, error);
     } else {
         inmo_note(run->hooks, INMO_WARNING,
                   "the data set has no validation part: training runs for all %d epochs and keeps the last one",

@@ -3,7 +3,9 @@
  *
  *     r · r_i = base · r_i + Σ_{j in history} term_j · r_i
  *
- * so the parts sum to the score, to rounding. */
+ * so the parts sum to the score, to rounding. That holds for affine backbones. Under another one (ngcf) the part of an
+ * item is what the score would lose without it, and the rest, which no single item accounts for, is a part of its
+ * own: the sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "view/view.h"
@@ -32,6 +34,8 @@ static const char *base_name(const struct inmo_view *view)
     const struct inmo_provider *provider = view->model->kind->provider;
     if (!provider)
         return "(popularity)";
+    if (!view->model->kind->backbone->affine)
+        return "(the rest)";
     return provider->inductive ? "(any user)" : "(own embedding)";
 }
 
@@ -41,9 +45,10 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
     const struct inmo_kernels *kernels = inmo_kernels();
     struct inmo_person person = {.user = -1};
     struct inmo_explanation *explanation = NULL;
-    float *term = NULL;
+    float *term = NULL, *space = NULL;
     const float *target;
-    size_t size = (size_t)view->dim * sizeof *term;
+    double rest;
+    int affine = !view->model->kind->backbone || view->model->kind->backbone->affine;
     int by_history = view->model->kind->provider &&
                      (view->model->kind->provider->inductive || view->model->layers > 0);
     int32_t wanted = inmo_idmap_find(&view->items, item);
@@ -63,6 +68,9 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
         status = inmo_fail_memory(error, "the explanation");
         goto done;
     }
+    status = inmo_person_space(view, &space, error);
+    if (status)
+        goto done;
     if (inmo_person_falls_back(view, &person)) { /* as in recommend: the list is by popularity, and so is the reason */
         explanation->score = (double)inmo_graph_degree(view->graph, view->graph->users + wanted);
         explanation->part[explanation->count++] = (struct inmo_entry){"(popularity)", explanation->score};
@@ -72,19 +80,25 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
     }
     target = inmo_view_item_row(view, wanted);
     explanation->score = kernels->dot(view->dim, person.r, target);
-    memset(term, 0, size);
-    inmo_person_base(view, &person, term);
-    explanation->part[explanation->count++] = (struct inmo_entry){base_name(view), kernels->dot(view->dim, term, target)};
+    rest = explanation->score;
     for (int32_t n = 0; n < person.count && by_history; n++) {
-        memset(term, 0, size);
-        inmo_person_term(view, &person, person.item[n], term);
-        explanation->part[explanation->count++] =
-            (struct inmo_entry){inmo_idmap_id(&view->items, person.item[n]), kernels->dot(view->dim, term, target)};
+        struct inmo_entry *part = explanation->part + explanation->count++;
+        (affine ? inmo_person_term : inmo_person_without)(view, &person, person.item[n], space, term);
+        *part = (struct inmo_entry){inmo_idmap_id(&view->items, person.item[n]), kernels->dot(view->dim, term, target)};
+        if (!affine)
+            part->score = explanation->score - part->score;
+        rest -= part->score;
     }
+    if (affine) {
+        inmo_person_base(view, &person, space, term);
+        rest = kernels->dot(view->dim, term, target);
+    }
+    explanation->part[explanation->count++] = (struct inmo_entry){base_name(view), rest};
     qsort(explanation->part, explanation->count, sizeof *explanation->part, by_contribution);
     *out = explanation;
     explanation = NULL;
 done:
+    inmo_free(space);
     inmo_free(term);
     inmo_explanation_free(explanation);
     inmo_person_free(&person);

@@ -1,8 +1,9 @@
 /* person.c - who is asking: a user of the view, or somebody with a list of items.
  *
- * The representation of a person nobody has seen is the sum of one term for each item of the history and a base that
- * does not depend on it (docs/math.md, "Somebody unseen"). Explanations use the same two functions, which is why
- * they add up. */
+ * A person nobody has seen gets an embedding as the provider would make it, and the backbone folds it in: the row of
+ * one more node, computed from what the view keeps of the others, which stay as they are (docs/math.md, "Somebody
+ * unseen"). With an affine backbone that is the sum of one term for each item of the history and a base; explanations
+ * use those. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "view/view.h"
@@ -12,6 +13,7 @@
 
 void inmo_person_free(struct inmo_person *person)
 {
+    inmo_free(person->node);
     inmo_free(person->r);
     inmo_free(person->item);
     *person = (struct inmo_person){.user = -1};
@@ -22,10 +24,10 @@ static int is_template(const struct inmo_view *view, int32_t item)
     return view->bound.row_of_node[view->graph->users + item] >= 0;
 }
 
-static int is_inmo(const struct inmo_view *view)
+static int has_templates(const struct inmo_view *view)
 {
     const struct inmo_provider *provider = view->model->kind->provider;
-    return provider && provider->inductive;
+    return provider && provider->templates;
 }
 
 static enum inmo_status known_user(const struct inmo_view *view, const char *id, struct inmo_person *person,
@@ -78,67 +80,129 @@ static enum inmo_status unseen_person(const struct inmo_view *view, const struct
     return INMO_OK;
 }
 
+enum inmo_status inmo_person_space(const struct inmo_view *view, float **space, struct inmo_error *error)
+{
+    /* the embedding, the backbone's, and a row to subtract */
+    size_t size = (1 + INMO_FOLD_SPACE) * (size_t)view->model->dim + (size_t)view->dim;
+    *space = inmo_alloc(size, sizeof **space);
+    return *space ? INMO_OK : inmo_fail_memory(error, "a representation");
+}
+
 /* 1 / (templates + 1)^alpha, rounded as the provider rounds it. */
-static float template_scale(const struct inmo_view *view, const struct inmo_person *person)
+static float template_scale(const struct inmo_view *view, int templates)
 {
-    return (float)pow((double)person->usable + 1, -inmo_model_alpha(view->model));
+    return (float)pow((double)templates + 1, -inmo_model_alpha(view->model));
 }
 
-void inmo_person_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out)
+/* e += factor times the item's template vector, if it has one. */
+static void add_template(const struct inmo_view *view, int32_t item, float factor, float *e)
 {
-    const struct inmo_kernels *kernels = inmo_kernels();
-    int32_t node = view->graph->users + item;
-    size_t dim = (size_t)view->dim;
-    float mean = 1 / (float)(view->model->layers + 1);
-    if (is_inmo(view) && is_template(view, item))
-        kernels->add_scaled(view->dim, mean * template_scale(view, person),
-                            view->model->parameter + (size_t)view->bound.row_of_node[node] * dim, out);
-    if (view->model->layers > 0)
-        kernels->add_scaled(view->dim,
-                            mean * view->graph->inverse_root_degree[node] / sqrtf((float)person->count),
-                            view->sums + (size_t)node * dim, out);
+    size_t dim = (size_t)view->model->dim;
+    if (has_templates(view) && is_template(view, item))
+        inmo_kernels()->add_scaled((int)dim, factor,
+                                   view->model->parameter +
+                                       (size_t)view->bound.row_of_node[view->graph->users + item] * dim,
+                                   e);
 }
 
-void inmo_person_base(const struct inmo_view *view, const struct inmo_person *person, float *out)
+/* e += what of the embedding does not depend on the history: t_user, or a lookup model's own row. */
+static void add_base(const struct inmo_view *view, const struct inmo_person *person, float factor, float *e)
 {
     const struct inmo_model *model = view->model;
-    size_t dim = (size_t)view->dim;
-    float mean = 1 / (float)(model->layers + 1);
-    if (!model->kind->provider)
-        out[0] += 1;
-    else if (is_inmo(view))
-        inmo_kernels()->add_scaled(view->dim, mean * template_scale(view, person),
-                                   model->parameter + (size_t)model->rows * dim, out);
+    size_t dim = (size_t)model->dim;
+    if (has_templates(view))
+        inmo_kernels()->add_scaled(model->dim, factor, model->parameter + (size_t)model->rows * dim, e);
     else
-        inmo_kernels()->add_scaled(view->dim, mean,
-                                   model->parameter + (size_t)view->bound.row_of_node[person->user] * dim, out);
+        inmo_kernels()->add_scaled(model->dim, 1,
+                                   model->parameter + (size_t)view->bound.row_of_node[person->user] * dim, e);
+}
+
+/* out = what the backbone makes of the embedding at the beginning of space and of count nodes out of degree. */
+static void fold(const struct inmo_view *view, const int32_t *node, int32_t count, int32_t degree, float *space,
+                 float *out)
+{
+    const struct inmo_model *model = view->model;
+    struct inmo_fold job = {view->graph, model->dim,  model->layers, model->own, view->memory, space,
+                            node,        count,       degree,        space + model->dim};
+    model->kind->backbone->fold(&job, out);
+}
+
+static float *cleared(const struct inmo_view *view, float *space)
+{
+    return memset(space, 0, (size_t)view->model->dim * sizeof *space);
+}
+
+void inmo_person_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *space,
+                      float *out)
+{
+    int32_t node = view->graph->users + item;
+    float *constant = space + (1 + INMO_FOLD_SPACE) * (size_t)view->model->dim;
+    fold(view, NULL, 0, person->count, cleared(view, space), constant);
+    add_template(view, item, template_scale(view, person->usable), cleared(view, space));
+    fold(view, &node, 1, person->count, space, out);
+    inmo_kernels()->add_scaled(view->dim, -1, constant, out);
+}
+
+void inmo_person_base(const struct inmo_view *view, const struct inmo_person *person, float *space, float *out)
+{
+    if (!view->model->kind->provider) {
+        out[0] = 1;
+        return;
+    }
+    add_base(view, person, template_scale(view, person->usable), cleared(view, space));
+    fold(view, NULL, 0, person->count, space, out);
+}
+
+void inmo_person_without(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *space,
+                         float *out)
+{
+    int32_t kept = 0, templates = 0;
+    float scale;
+    if (!view->model->kind->provider) {
+        out[0] = 1;
+        return;
+    }
+    for (int32_t n = 0; n < person->count; n++)
+        if (person->item[n] != item) {
+            person->node[kept++] = view->graph->users + person->item[n];
+            templates += has_templates(view) && is_template(view, person->item[n]);
+        }
+    scale = template_scale(view, templates);
+    add_base(view, person, scale, cleared(view, space));
+    for (int32_t n = 0; n < kept; n++)
+        add_template(view, person->node[n] - view->graph->users, scale, space);
+    fold(view, person->node, kept, kept, space, out);
 }
 
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
                                   struct inmo_person *out, struct inmo_error *error)
 {
     struct inmo_person person = {.user = -1};
+    float *space = NULL;
     enum inmo_status status = query->user ? known_user(view, query->user, &person, error)
                                           : unseen_person(view, query, &person, error);
     if (status)
         goto done;
     for (int32_t n = 0; n < person.count; n++)
-        person.usable += !is_inmo(view) || is_template(view, person.item[n]);
-    person.r = inmo_alloc_zero((size_t)view->dim, sizeof *person.r);
-    if (!person.r) {
+        person.usable += !has_templates(view) || is_template(view, person.item[n]);
+    person.r = inmo_alloc((size_t)view->dim, sizeof *person.r);
+    person.node = inmo_alloc((size_t)person.count, sizeof *person.node);
+    if (!person.r || !person.node) {
         status = inmo_fail_memory(error, "a representation");
         goto done;
     }
     if (person.user >= 0) {
         memcpy(person.r, view->r + (size_t)person.user * (size_t)view->dim, (size_t)view->dim * sizeof *person.r);
     } else {
-        inmo_person_base(view, &person, person.r);
-        for (int32_t n = 0; n < person.count; n++)
-            inmo_person_term(view, &person, person.item[n], person.r);
+        status = inmo_person_space(view, &space, error);
+        if (status)
+            goto done;
+        inmo_person_without(view, &person, -1, space, person.r);
     }
     *out = person;
     person = (struct inmo_person){.user = -1};
 done:
+    inmo_free(space);
     inmo_person_free(&person);
     return status;
 }

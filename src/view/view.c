@@ -11,7 +11,7 @@ void inmo_view_free(struct inmo_view *view)
     if (!view)
         return;
     inmo_quantised_free(view->quantised);
-    inmo_free(view->sums);
+    inmo_free(view->memory);
     inmo_free(view->r);
     inmo_model_unbind(&view->bound);
     inmo_graph_free(view->graph);
@@ -93,15 +93,16 @@ static enum inmo_status observe(struct inmo_view *view, const struct inmo_log *l
 static enum inmo_status represent(struct inmo_view *view, struct inmo_error *error)
 {
     const struct inmo_model *model = view->model;
-    size_t size;
-    view->dim = model->kind->provider ? model->dim : 1;
-    size = (size_t)view->graph->nodes * (size_t)view->dim;
-    view->r = inmo_alloc(size, sizeof(float));
-    view->sums = inmo_alloc_zero(size, sizeof(float));
-    if (!view->r || !view->sums)
+    size_t nodes = (size_t)view->graph->nodes, memory = 0;
+    view->dim = inmo_model_width(model);
+    if (model->kind->backbone)
+        memory = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
+    view->r = inmo_alloc(nodes * (size_t)view->dim, sizeof(float));
+    view->memory = inmo_alloc(nodes * memory, sizeof(float));
+    if (!view->r || !view->memory)
         return inmo_fail_memory(error, "the representations");
-    return inmo_represent(model->kind, &view->bound.binding, model->layers, model->parameter, inmo_model_alpha(model),
-                          view->r, view->sums, error);
+    return inmo_represent(model->kind, &view->bound.binding, model->layers, model->parameter, model->own,
+                          inmo_model_alpha(model), view->r, view->memory, error);
 }
 
 enum inmo_status inmo_view_create(const struct inmo_model *model, const struct inmo_log *observed,

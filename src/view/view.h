@@ -13,9 +13,9 @@ struct inmo_view {
     struct inmo_idmap users, items;                // indexed
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
-    int dim;
+    int dim;       // columns of r
     float *r;      // (nodes, dim)
-    float *sums;   // (nodes, dim) Σ_{l<K} r^l; zero for mf
+    float *memory; // (nodes, the backbone's memory width) what folding in somebody takes
     struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass
 };
 
@@ -32,6 +32,7 @@ struct inmo_person {
     int usable;         /* of them, those the model can use */
     int unknown;        /* items of the query nobody has seen */
     float *r;           // (dim)
+    int32_t *node;      // (count) scratch
 };
 /* UNKNOWN for a user not in the view, UNSUPPORTED for somebody a lookup model has no vector for. */
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
@@ -43,10 +44,16 @@ static inline int inmo_person_falls_back(const struct inmo_view *view, const str
     return person->user < 0 && person->usable == 0 && view->model->kind->provider != NULL;
 }
 
-/* What the history's item contributes to the person's representation: adds factor times it to out (docs/math.md,
- * "Somebody unseen"). templates and count describe the whole history. */
-void inmo_person_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out);
+/* Storage that taking a person apart needs. */
+enum inmo_status inmo_person_space(const struct inmo_view *view, float **space, struct inmo_error *error);
+/* What the history's item contributes to the person's representation when the backbone is affine: the rows add up to r
+ * (docs/math.md, "Somebody unseen"). */
+void inmo_person_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *space,
+                      float *out);
 /* The same for what does not depend on the history: t_user, or the user's own vector. */
-void inmo_person_base(const struct inmo_view *view, const struct inmo_person *person, float *out);
+void inmo_person_base(const struct inmo_view *view, const struct inmo_person *person, float *space, float *out);
+/* The representation the person would have without one item of the history (-1: with all), everybody else unchanged. */
+void inmo_person_without(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *space,
+                         float *out);
 
 #endif
