@@ -141,9 +141,10 @@ static void test_same_bytes_in_pieces(void **state)
     static const char *const losses[] = {"bpr", "softmax", "listwise"};
     struct inmo_dataset *data = grouped_dataset(1200, 100, 5, "80/20/0");
     (void)state;
-    for (size_t n = 0; n < COUNT(losses); n++) {
-        struct inmo_train_options options = small_options("inmo-lightgcn");
-        options.loss = losses[n];
+    static const char *const pieces[] = {"inmo-lightgcn", "inmo-ngcf", "inmo-imc-gae"};
+    for (size_t n = 0; n < COUNT(losses) * COUNT(pieces); n++) {
+        struct inmo_train_options options = small_options(pieces[n / COUNT(losses)]);
+        options.loss = losses[n % COUNT(losses)];
         options.negatives = 30;
         options.batch = 1024;
         options.l2 = 1e-3;
