@@ -432,7 +432,9 @@ INMO_API enum inmo_status inmo_similar(const struct inmo_view *view, const char 
                                        struct inmo_list **list, struct inmo_error *error);
 
 /* Which part of the score of item comes from where. The contributions sum to the score (to rounding): one entry
- * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). */
+ * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). ngcf models
+ * are not linear in the history: there an item's entry is what the score would lose without it, and "(the rest)" is
+ * what is left. */
 struct inmo_explanation {
     double score;
     size_t count;
