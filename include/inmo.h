@@ -213,7 +213,7 @@ struct inmo_model;
 
 struct inmo_train_options {
     const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, lightgcn, mf, ngcf,
-                                   imc-gae, popular */
+                                   imc-gae, imc-lightgcn, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
     int batch;                  /* triples a step; default 2048 */

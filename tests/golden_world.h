@@ -69,7 +69,7 @@ static inline struct inmo_model *model_of(const json_t *golden)
     model->parameter = parameter;
     model->own = inmo_alloc(json_array_size(after), sizeof *model->own); /* the end of the block */
     model->rows = USERS + ITEMS;
-    if (model->kind->provider->inductive) {
+    if (model->kind->provider->templates) {
         int32_t *node = inmo_alloc(USERS + ITEMS, sizeof *node), rows = 0;
         for (int side = 0; side < 2; side++)
             for (size_t n = 0; n < json_array_size(templates[side]); n++)

@@ -5,8 +5,8 @@
 
 static const char *const models[] = {"inmo-mf-d5",       "inmo-mf-half-d5",        "inmo-lightgcn-d5",
                                      "inmo-lightgcn-half-d32", "inmo-ngcf-drop-d5", "inmo-ngcf-half-drop-d5",
-                                     "inmo-imc-gae-half-drop-d5", "lightgcn-d5", "ngcf-d5", "imc-gae-d5", "mf-d5"};
-enum { INDUCTIVE = 7 }; /* so many of them come first */
+                                     "inmo-imc-gae-half-drop-d5", "imc-gae-d5", "lightgcn-d5", "ngcf-d5", "mf-d5"};
+enum { INDUCTIVE = 8 }; /* so many of them come first */
 
 /* zoe and film are new; u1 and i5 get something they did not have; two lines say what is known already. */
 static const char news[] = "zoe i0, zoe i2, u1 film, zoe film, u1 film, u1 i5, u0 i0";
@@ -22,10 +22,13 @@ static void naive_embedding(const struct inmo_view *view, int32_t v, double *e)
     int is_user = v < graph->users, count = 0;
     int32_t number = is_user ? v : v - graph->users;
     memset(e, 0, (size_t)model->dim * sizeof *e);
-    if (!model->kind->provider->inductive) {
+    if (!model->kind->provider->templates) {
         int known = number < (is_user ? USERS : ITEMS);
         for (int j = 0; j < model->dim && known; j++)
             e[j] = model->parameter[(number + (is_user ? 0 : USERS)) * model->dim + j];
+        for (int j = 0; j < model->dim && !known && model->kind->provider->inductive; j++)
+            for (int n = 0; n < USERS + ITEMS; n++)
+                e[j] += model->parameter[n * model->dim + j] / (double)(USERS + ITEMS);
         return;
     }
     for (int64_t n = graph->offset[v]; n < graph->offset[v + 1]; n++)

@@ -289,6 +289,30 @@ static void test_fallback(void **state)
     close_world(&world);
 }
 
+/* imc-gae on a table: somebody unseen has the mean of all rows, and what the graph adds to it; u4's history gives all of
+ * u4's representation but the difference between u4's row and the mean, in the first third. */
+static void test_mean_of_rows(void **state)
+{
+    static const char *const history[] = {"i0", "i2", "i3", "i4", "i6"}; /* u4's */
+    struct inmo_error error = {0};
+    struct world world = open_world("imc-gae-d5", NULL);
+    struct inmo_query unseen = query_of(NULL, history, COUNT(history));
+    const float *table = world.model->parameter, *known = world.view->r + 4 * world.view->dim;
+    struct inmo_person person;
+    (void)state;
+    must(inmo_person_make(world.view, &unseen, &person, &error));
+    for (int j = 0; j < world.view->dim; j++) {
+        double mean = 0, own = j < 5 ? table[4 * 5 + j] : 0;
+        for (int n = 0; n < USERS + ITEMS && j < 5; n++)
+            mean += table[n * 5 + j] / (double)(USERS + ITEMS);
+        assert_near(person.r[j], known[j] - own + mean, 1e-6);
+    }
+    for (int32_t i = 0; i < ITEMS; i++)
+        check_explanation(world.view, &unseen, inmo_view_item_id(world.view, i), COUNT(history));
+    inmo_person_free(&person);
+    close_world(&world);
+}
+
 static void test_refusals(void **state)
 {
     static const char *const history[] = {"i0"};
@@ -316,7 +340,7 @@ int main(void)
         cmocka_unit_test(test_unseen_person),   cmocka_unit_test(test_folded_like_known),
         cmocka_unit_test(test_explanations),    cmocka_unit_test(test_one_part),
         cmocka_unit_test(test_filters),         cmocka_unit_test(test_fallback),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_mean_of_rows),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */
     return cmocka_run_group_tests(tests, NULL, NULL);

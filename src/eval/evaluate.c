@@ -119,18 +119,20 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
     return INMO_OK;
 }
 
-/* Items a lookup model has no vector for cannot be recommended by it. */
+/* Items a lookup model has no vector for cannot be recommended by it; with the mean of all vectors, those that nobody has
+ * chosen either. */
 static enum inmo_status choose_candidates(struct evaluation *run, const struct group_rule *rule, struct inmo_error *error)
 {
     const struct inmo_provider *provider = run->model->kind->provider;
-    int only_known = provider && !provider->inductive;
+    int only_known = provider && !provider->templates;
     inmo_free(run->candidate);
     run->candidate = inmo_alloc((size_t)run->data->items.count, sizeof *run->candidate);
     run->candidates = 0;
     if (!run->candidate)
         return inmo_fail_memory(error, "the candidate items");
     for (int32_t i = 0; i < run->data->items.count; i++)
-        if ((!rule->item || rule->item[i] == rule->item_value) && (!only_known || run->bound.model_item[i] >= 0))
+        if ((!rule->item || rule->item[i] == rule->item_value) && (!only_known || run->bound.model_item[i] >= 0 ||
+             (provider->inductive && inmo_graph_degree(run->graph, run->graph->users + i) > 0)))
             run->candidate[run->candidates++] = i;
     return INMO_OK;
 }

@@ -14,7 +14,8 @@ static const struct inmo_model_kind kinds[] = {
     {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn},
     {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf},
     {"ngcf", NULL, &inmo_provider_lookup, &inmo_backbone_ngcf},
-    {"imc-gae", NULL, &inmo_provider_lookup, &inmo_backbone_imc_gae},
+    {"imc-gae", NULL, &inmo_provider_average, &inmo_backbone_imc_gae},
+    {"imc-lightgcn", "imc-lgcn", &inmo_provider_average, &inmo_backbone_lightgcn},
     {"popular", NULL, NULL, NULL},
 };
 

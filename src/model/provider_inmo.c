@@ -115,6 +115,11 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
     return state->e;
 }
 
+static void inmo_base(const struct inmo_binding *binding, const float *parameter, float *e)
+{
+    memcpy(e, parameter + (size_t)binding->rows * (size_t)binding->dim, (size_t)binding->dim * sizeof *e);
+}
+
 /* dt_user = Σ_u kept(u) scale_u de_u, dt_item alike: partial sums of fixed chunks, then added in order. */
 static void general_gradient(struct inmo_provider_state *state, const struct inmo_rows *rows, const float *de)
 {
@@ -172,5 +177,6 @@ const struct inmo_provider inmo_provider_inmo = {
     .destroy = inmo_destroy,
     .begin = inmo_begin,
     .forward = inmo_forward,
+    .base = inmo_base,
     .backward = inmo_backward,
 };

@@ -58,6 +58,8 @@ struct inmo_provider {
     void (*begin)(struct inmo_provider_state *state, const struct inmo_moment *moment);
     /* e, of all nodes (rows NULL) or by rows. */
     const float *(*forward)(struct inmo_provider_state *state, const float *parameter, const struct inmo_rows *rows);
+    /* e of a user who is not in the graph and has no history: (dim). NULL: it can say nothing of such a one. */
+    void (*base)(const struct inmo_binding *binding, const float *parameter, float *e);
     /* de is of the shape forward gave, and may be used up. */
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);
 };
@@ -118,7 +120,7 @@ int inmo_backbone_memory_width(const struct inmo_backbone *backbone, int dim, in
 /* Rows of dim numbers that its own parameters take. */
 int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int layers);
 
-extern const struct inmo_provider inmo_provider_lookup, inmo_provider_inmo;
+extern const struct inmo_provider inmo_provider_lookup, inmo_provider_average, inmo_provider_inmo;
 extern const struct inmo_backbone inmo_backbone_mf, inmo_backbone_lightgcn, inmo_backbone_ngcf, inmo_backbone_imc_gae;
 
 #endif

@@ -9,7 +9,8 @@
 
 #define AT(field) offsetof(struct inmo_train_options, field)
 #define MODELS                                                                                                    \
-    "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|lightgcn|lgcn|mf|mf-bpr|ngcf|imc-gae|popular"
+    "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|lightgcn|lgcn|mf|mf-bpr|ngcf|" \
+    "imc-gae|imc-lightgcn|imc-lgcn|popular"
 
 static const struct inmo_setting table[] = {
     {"model", 's', AT(model), 0, 0, MODELS, "Model", "NAME", "The model: embedding provider and backbone."},
@@ -93,6 +94,7 @@ static const struct {
     {"lightgcn", 1e-3, 1e-4, 0, 0, 0, "normal"},
     {"ngcf", 1e-3, 1e-3, 0, 0.1, 0, "kaiming"},
     {"imc-gae", 1e-3, 0, 0, 0.3, 0, "normal"},
+    {"imc-lightgcn", 1e-3, 1e-4, 0, 0, 0, "normal"},
     {"inmo-mf", 1e-3, 1e-5, 0.1, 0, 0.1, "normal"},
     {"inmo-lightgcn", 1e-3, 0, 0.3, 0, 0.01, "normal"},
     /* pairs the authors have no settings for: the backbone's, and of the module those it has under LightGCN */

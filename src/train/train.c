@@ -203,7 +203,7 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
             return inmo_fail_memory(error, "training");
         memcpy(trainer->best, trainer->stepper->parameter,
                (size_t)(trainer->stepper->parameter_rows * options->dim) * sizeof(float));
-        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !run->kind->provider->inductive,
+        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !run->kind->provider->templates,
                                      &run->validation, error);
     } else {
         inmo_note(run->hooks, INMO_WARNING,

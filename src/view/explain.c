@@ -29,14 +29,14 @@ static int by_contribution(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static const char *base_name(const struct inmo_view *view)
+static const char *base_name(const struct inmo_view *view, const struct inmo_person *person)
 {
     const struct inmo_provider *provider = view->model->kind->provider;
     if (!provider)
         return "(popularity)";
     if (!view->model->kind->backbone->affine)
         return "(the rest)";
-    return provider->inductive ? "(any user)" : "(own embedding)";
+    return inmo_person_has_row(view, person) ? "(own embedding)" : "(any user)";
 }
 
 enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_query *query, const char *item,
@@ -93,7 +93,7 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
         inmo_person_base(view, &person, space, term);
         rest = kernels->dot(view->dim, term, target);
     }
-    explanation->part[explanation->count++] = (struct inmo_entry){base_name(view), rest};
+    explanation->part[explanation->count++] = (struct inmo_entry){base_name(view, &person), rest};
     qsort(explanation->part, explanation->count, sizeof *explanation->part, by_contribution);
     *out = explanation;
     explanation = NULL;

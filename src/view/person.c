@@ -105,16 +105,20 @@ static void add_template(const struct inmo_view *view, int32_t item, float facto
                                    e);
 }
 
-/* e += what of the embedding does not depend on the history: t_user, or a lookup model's own row. */
+int inmo_person_has_row(const struct inmo_view *view, const struct inmo_person *person)
+{
+    return view->model->kind->provider && !has_templates(view) && person->user >= 0 &&
+           view->bound.row_of_node[person->user] >= 0;
+}
+
+/* e += what of the embedding does not depend on the history: t_user, or the user's own row, or the mean of all. */
 static void add_base(const struct inmo_view *view, const struct inmo_person *person, float factor, float *e)
 {
     const struct inmo_model *model = view->model;
-    size_t dim = (size_t)model->dim;
-    if (has_templates(view))
-        inmo_kernels()->add_scaled(model->dim, factor, model->parameter + (size_t)model->rows * dim, e);
-    else
-        inmo_kernels()->add_scaled(model->dim, 1,
-                                   model->parameter + (size_t)view->bound.row_of_node[person->user] * dim, e);
+    const float *base = view->base;
+    if (inmo_person_has_row(view, person))
+        base = model->parameter + (size_t)view->bound.row_of_node[person->user] * (size_t)model->dim;
+    inmo_kernels()->add_scaled(model->dim, has_templates(view) ? factor : 1, base, e);
 }
 
 /* out = what the backbone makes of the embedding at the beginning of space and of count nodes out of degree. */

@@ -11,6 +11,7 @@ void inmo_view_free(struct inmo_view *view)
     if (!view)
         return;
     inmo_quantised_free(view->quantised);
+    inmo_free(view->base);
     inmo_free(view->memory);
     inmo_free(view->r);
     inmo_model_unbind(&view->bound);
@@ -99,8 +100,11 @@ static enum inmo_status represent(struct inmo_view *view, struct inmo_error *err
         memory = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
     view->r = inmo_alloc(nodes * (size_t)view->dim, sizeof(float));
     view->memory = inmo_alloc(nodes * memory, sizeof(float));
-    if (!view->r || !view->memory)
+    view->base = inmo_alloc_zero((size_t)model->dim, sizeof(float));
+    if (!view->r || !view->memory || !view->base)
         return inmo_fail_memory(error, "the representations");
+    if (model->kind->provider && model->kind->provider->base)
+        model->kind->provider->base(&view->bound.binding, model->parameter, view->base);
     return inmo_represent(model->kind, &view->bound.binding, model->layers, model->parameter, model->own,
                           inmo_model_alpha(model), view->r, view->memory, error);
 }

@@ -16,6 +16,7 @@ struct inmo_view {
     int dim;       // columns of r
     float *r;      // (nodes, dim)
     float *memory; // (nodes, the backbone's memory width) what folding in somebody takes
+    float *base;   // (model's dim) embedding of a user of whom nothing is known; of no use to a lookup model
     struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass
 };
 
@@ -44,6 +45,8 @@ static inline int inmo_person_falls_back(const struct inmo_view *view, const str
     return person->user < 0 && person->usable == 0 && view->model->kind->provider != NULL;
 }
 
+/* Whether the embedding is a row of the person's own. */
+int inmo_person_has_row(const struct inmo_view *view, const struct inmo_person *person);
 /* Storage that taking a person apart needs. */
 enum inmo_status inmo_person_space(const struct inmo_view *view, float **space, struct inmo_error *error);
 /* What the history's item contributes to the person's representation when the backbone is affine: the rows add up to r
