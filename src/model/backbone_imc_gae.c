@@ -32,12 +32,12 @@ struct inmo_backbone_state {
     int dim, layers;
     const float *own;     // (3, dim) of the running step: g_user, g_item, s
     double dropout;       /* the masks and scales below are of; -1: none yet */
-    int32_t **position;   // (layers) each (nodes): v, or -1 where B_l drops it
-    float **scale;        // (layers) each (nodes): of the product l -> l + 1
-    float **back_scale;   // (layers) of the one back, 0 where B_l drops the row
+    int32_t *position;    // (layers, nodes) v, or -1 where B_l drops it
+    float *scale;         // (layers, nodes) of the product l -> l + 1
+    float *back_scale;    // (layers, nodes) of the one back, 0 where B_l drops the row
     float *even, *odd;    // (nodes)
     float *c, *term;      // (nodes) c^l, and what a neighbour adds up
-    float **z;            // (2 or layers - 1) each (nodes, dim)
+    float *z;             // (2 or layers - 1, nodes, dim) z^1 .. z^{K-1} forward, u backward
     float *last;          // (most_rows, dim) z^K
     float *r;             // (most_rows, 3 dim)
     float *scaled;        // (most_rows, dim) D^-1/2 g
@@ -70,29 +70,9 @@ static void imc_gae_start(int dim, int layers, double scale, uint64_t key, float
         own[n] = (float)(scale * inmo_random_normal(key, (uint64_t)n));
 }
 
-static int buffers(int layers)
+static size_t buffers(int layers)
 {
-    return layers - 1 < 2 ? 2 : layers - 1;
-}
-
-static void free_each(void **each, int count)
-{
-    for (int n = 0; each && n < count; n++)
-        inmo_free(each[n]);
-    inmo_free(each);
-}
-
-static void *make_each(int count, size_t size)
-{
-    void **each = inmo_alloc_zero((size_t)count, sizeof *each);
-    for (int n = 0; each && n < count; n++) {
-        each[n] = inmo_alloc(size, 4);
-        if (!each[n]) {
-            free_each(each, count);
-            each = NULL;
-        }
-    }
-    return each;
+    return layers - 1 < 2 ? 2 : (size_t)layers - 1;
 }
 
 static void imc_gae_destroy(struct inmo_backbone_state *state)
@@ -104,14 +84,14 @@ static void imc_gae_destroy(struct inmo_backbone_state *state)
     inmo_free(state->scaled);
     inmo_free(state->r);
     inmo_free(state->last);
-    free_each((void **)state->z, buffers(state->layers));
+    inmo_free(state->z);
     inmo_free(state->term);
     inmo_free(state->c);
     inmo_free(state->odd);
     inmo_free(state->even);
-    free_each((void **)state->back_scale, state->layers);
-    free_each((void **)state->scale, state->layers);
-    free_each((void **)state->position, state->layers);
+    inmo_free(state->back_scale);
+    inmo_free(state->scale);
+    inmo_free(state->position);
     inmo_free(state);
 }
 
@@ -127,14 +107,14 @@ static struct inmo_backbone_state *imc_gae_create(const struct inmo_graph *graph
     state->dim = dim;
     state->layers = layers;
     state->dropout = -1;
-    state->position = make_each(layers, nodes);
-    state->scale = make_each(layers, nodes);
-    state->back_scale = make_each(layers, nodes);
+    state->position = inmo_alloc((size_t)layers * nodes, sizeof(int32_t));
+    state->scale = inmo_alloc((size_t)layers * nodes, sizeof(float));
+    state->back_scale = inmo_alloc((size_t)layers * nodes, sizeof(float));
     state->even = inmo_alloc(nodes, sizeof(float));
     state->odd = inmo_alloc(nodes, sizeof(float));
     state->c = inmo_alloc(nodes, sizeof(float));
     state->term = inmo_alloc(nodes, sizeof(float));
-    state->z = make_each(buffers(layers), nodes * d);
+    state->z = inmo_alloc(buffers(layers) * nodes * d, sizeof(float));
     state->last = inmo_alloc(most * d, sizeof(float));
     state->r = inmo_alloc(most * 3 * d, sizeof(float));
     state->scaled = inmo_alloc(most * d, sizeof(float));
@@ -201,15 +181,17 @@ static void imc_gae_begin(struct inmo_backbone_state *state, const float *own, c
         double here = dropout_of_layer(p, l);
         uint32_t threshold = (uint32_t)(here * 4294967296.0);
         float kept = (float)(1 / (1 - here)), back = kept * (float)(l + 1) / (float)(l + 2);
+        size_t at = (size_t)l * (size_t)graph->nodes;
+        int32_t *position = state->position + at;
+        float *scale = state->scale + at, *back_scale = state->back_scale + at;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
         for (int32_t v = 0; v < graph->nodes; v++) {
             int stays = inmo_drop_keeps(key, threshold, (uint32_t)v, (uint32_t)l);
-            state->position[l][v] = stays ? v : -1;
-            state->scale[l][v] = kept * graph->inverse_degree[v];
-            state->back_scale[l][v] =
-                stays ? back * (l == 0 ? graph->inverse_root_degree[v] : graph->inverse_degree[v]) : 0;
+            position[v] = stays ? v : -1;
+            scale[v] = kept * graph->inverse_degree[v];
+            back_scale[v] = stays ? back * (l == 0 ? graph->inverse_root_degree[v] : graph->inverse_degree[v]) : 0;
         }
-        propagate_numbers(graph, state->position[l], kept, state->c, state->term);
+        propagate_numbers(graph, position, kept, state->c, state->term);
         add_numbers(graph, l + 1, state->c, state->even, state->odd);
     }
     state->dropout = p;
@@ -228,20 +210,20 @@ static void fill_general(int dim, const float *own, int is_item, float even, flo
 static const float *imc_gae_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
     const struct inmo_graph *graph = state->graph;
-    size_t d = (size_t)state->dim;
+    size_t d = (size_t)state->dim, nodes = (size_t)graph->nodes;
     int layers = state->layers;
     for (int l = 0; l < layers; l++) {
         int last = l + 1 == layers;
         struct inmo_gather job = {
             .graph = graph,
             .dim = state->dim,
-            .x = l == 0 ? e : state->z[l - 1],
-            .position = state->dropout > 0.1 * l ? state->position[l] : NULL,
+            .x = l == 0 ? e : state->z + (size_t)(l - 1) * nodes * d,
+            .position = state->dropout > 0.1 * l ? state->position + (size_t)l * nodes : NULL,
             .weight = l == 0 ? graph->inverse_root_degree : NULL,
-            .scale = state->scale[l],
+            .scale = state->scale + (size_t)l * nodes,
             .node = last && rows->count < graph->nodes ? rows->node : NULL,
             .node_count = rows->count,
-            .out = last ? state->last : state->z[l],
+            .out = last ? state->last : state->z + (size_t)l * nodes * d,
         };
         inmo_gather(&job);
     }
@@ -252,7 +234,9 @@ static const float *imc_gae_forward(struct inmo_backbone_state *state, const flo
         memcpy(r, e + (size_t)v * d, d * sizeof *r);
         for (int l = 1; l <= layers; l++)
             inmo_kernels()->add_scaled(state->dim, root / (float)(l + 1),
-                                       l == layers ? state->last + (size_t)n * d : state->z[l - 1] + (size_t)v * d, r);
+                                       l == layers ? state->last + (size_t)n * d
+                                                   : state->z + ((size_t)(l - 1) * nodes + (size_t)v) * d,
+                                       r);
         fill_general(state->dim, state->own, v >= graph->users, state->even[v], state->odd[v], r + d);
     }
     return state->r;
@@ -288,7 +272,7 @@ static float *imc_gae_backward(struct inmo_backbone_state *state, const struct i
 {
     const struct inmo_graph *graph = state->graph;
     size_t d = (size_t)state->dim;
-    float *u = state->z[0], *next = state->z[1];
+    float *u = state->z, *next = state->z + (size_t)graph->nodes * d;
     general_gradient(state, rows, dr);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++)
@@ -304,7 +288,7 @@ static float *imc_gae_backward(struct inmo_backbone_state *state, const struct i
             .dim = state->dim,
             .x = first ? state->scaled : u,
             .position = first && rows->count < graph->nodes ? rows->position : NULL,
-            .scale = state->back_scale[l],
+            .scale = state->back_scale + (size_t)l * (size_t)graph->nodes,
             .plus = l > 0 ? state->scaled : NULL,
             .plus_position = rows->position,
             .out = next,
