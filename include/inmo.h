@@ -212,7 +212,8 @@ INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, c
 struct inmo_model;
 
 struct inmo_train_options {
-    const char *model;          /* inmo-lightgcn (default), inmo-mf, lightgcn, mf, item-knn, ease, ials, gf-cf, popular */
+    const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, lightgcn, mf, ngcf,
+                                   imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
     int batch;                  /* triples a step; default 2048 */
@@ -226,13 +227,15 @@ struct inmo_train_options {
     double learning_rate;       /* Adam's */
     double l2;                  /* lambda */
     double dropout;             /* p: share of interactions dropped from the INMO sums in a step */
+    double graph_dropout;       /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;         /* beta: weight of the self-enhanced loss */
     double annealing;           /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     const char *eval_alpha;     /* one|reached: the alpha used outside training */
     double user_templates;      /* share of users that are templates, (0, 1] */
     double item_templates;      /* share of items that are templates, (0, 1] */
     const char *template_rule;  /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
-    double init_scale;          /* standard deviation of the starting parameters; default 0.1 */
+    const char *init;           /* normal|kaiming: distribution of the starting embeddings */
+    double init_scale;          /* normal: standard deviation; default 0.1 */
     const char *start;          /* random|spectral: templates start at random or from a truncated SVD */
     double start_scale;         /* spectral: length of the starting embeddings */
     const char *loss;           /* bpr|softmax|listwise */
@@ -439,7 +442,9 @@ INMO_API enum inmo_status inmo_similar(const struct inmo_view *view, const char 
                                        struct inmo_list **list, struct inmo_error *error);
 
 /* Which part of the score of item comes from where. The contributions sum to the score (to rounding): one entry
- * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). */
+ * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). ngcf models
+ * are not linear in the history: there an item's entry is what the score would lose without it, and "(the rest)" is
+ * what is left. */
 struct inmo_explanation {
     double score;
     size_t count;

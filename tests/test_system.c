@@ -423,7 +423,7 @@ static void test_ease_refuses(void **state)
     for (int i = 0; i < MANY; i++) {
         column[i] = i;
         id_offset[i] = 8L * i;
-        snprintf(text + 8L * i, 8, "%07d", i % 10000000);
+        snprintf(text + 8L * i, 8, "%07u", (unsigned)i % 10000000u);
     }
     id_offset[MANY] = 8L * MANY;
     data.items = (struct inmo_idmap){.count = MANY, .offset = id_offset, .text = text};

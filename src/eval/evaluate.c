@@ -107,28 +107,34 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
     if (data->scenario == INMO_NEW_USERS_ITEMS)
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot serve new users and items: it has a learned vector for each one seen in training "
-                         "and none for others; use an inmo model",
-                         kind->name);
+                         "and none for others; use %s",
+                         kind->name, inmo_models_for_unseen);
     if (data->scenario == INMO_NEW_INTERACTIONS && !without_new &&
         !(kind->backbone && kind->backbone->needs_all))
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot use new interactions: its vectors do not depend on the graph; evaluate "
-                         "--without-new, or use lightgcn or an inmo model",
-                         kind->name);
+                         "--without-new, or use lightgcn, ngcf, %s",
+                         kind->name, inmo_models_for_unseen);
     return INMO_OK;
 }
 
 /* Items that a model knows nothing of cannot be recommended by it. */
+static int is_on_offer(const struct evaluation *run, int32_t item)
+{
+    const struct inmo_model_kind *kind = run->model->kind;
+    return run->bound.model_item[item] >= 0 || inmo_kind_offers_unchosen(kind) ||
+           (inmo_kind_offers_unseen(kind) && inmo_graph_degree(run->graph, run->graph->users + item) > 0);
+}
+
 static enum inmo_status choose_candidates(struct evaluation *run, const struct group_rule *rule, struct inmo_error *error)
 {
-    int only_known = !inmo_kind_offers_unseen(run->model->kind);
     inmo_free(run->candidate);
     run->candidate = inmo_alloc((size_t)run->data->items.count, sizeof *run->candidate);
     run->candidates = 0;
     if (!run->candidate)
         return inmo_fail_memory(error, "the candidate items");
     for (int32_t i = 0; i < run->data->items.count; i++)
-        if ((!rule->item || rule->item[i] == rule->item_value) && (!only_known || run->bound.model_item[i] >= 0))
+        if ((!rule->item || rule->item[i] == rule->item_value) && is_on_offer(run, i))
             run->candidate[run->candidates++] = i;
     return INMO_OK;
 }

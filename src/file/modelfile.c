@@ -5,6 +5,7 @@
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
  *                                                          or the table, users then items
+ *     BACKBONE.NAME                                        its own parameters, one array each
  *     NAME.*                                               systems of their own shape: their tensors, by their rules
  *
  * Everything is checked before it is believed: a file that passes its checksum may still have been written by
@@ -19,11 +20,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL_VERSION = 1 };
+enum { MODEL_VERSION = 1, MOST_PARTS = 64 }; /* 16 layers of 4 */
 
 static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_t count, const void *data)
 {
     return (struct inmo_tensor){name, dtype, count, 0, data};
+}
+
+/* The backbone's own parameters as arrays over model->own; part keeps their names. Returns how many there are. */
+static size_t list_parts(const struct inmo_model *model, struct inmo_part *part, struct inmo_tensor *tensor)
+{
+    const struct inmo_backbone *backbone = model->kind->backbone;
+    const float *at = model->own;
+    size_t count = 0;
+    while (backbone->part && count < MOST_PARTS && backbone->part(model->dim, model->layers, (int)count, part + count)) {
+        tensor[count] = part[count].is_vector
+                            ? vector(part[count].name, INMO_F32, model->dim, at)
+                            : (struct inmo_tensor){part[count].name, INMO_F32, part[count].rows, model->dim, at};
+        at += (size_t)part[count].rows * (size_t)model->dim;
+        count++;
+    }
+    return count;
 }
 
 enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force, struct inmo_error *error)
@@ -33,7 +50,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     int32_t user_rows = 0, *template_item = NULL;
     size_t count = 0;
     char dim[16], layers[16], alpha[48];
-    struct inmo_tensor tensor[12 + INMO_SYSTEM_TENSORS];
+    struct inmo_tensor tensor[12 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[] = {
         {"model", model->kind->name},  {"dim", dim},
         {"layers", layers},            {"alpha_reached", alpha},
@@ -67,6 +85,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
                                                model->dim, model->parameter};
     for (size_t n = 0; n < model->tensors; n++)
         tensor[count++] = model->tensor[n];
+    if (provider)
+        count += list_parts(model, part, tensor + count);
     status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, sizeof metadata / sizeof *metadata,
                                    tensor, count, error);
     inmo_free(template_item);
@@ -109,6 +129,30 @@ static enum inmo_status load_tensors(const char *path, struct inmo_model *model,
     return wrong ? bad(path, wrong, error) : status;
 }
 
+/* Copies the backbone's own parameters, which stand one by one in the file, into one block. */
+static enum inmo_status load_parts(struct inmo_model *model, struct inmo_error *error)
+{
+    struct inmo_tensor tensor[MOST_PARTS], found;
+    struct inmo_part part[MOST_PARTS];
+    size_t rows = (size_t)inmo_backbone_rows(model->kind->backbone, model->dim, model->layers), count;
+    enum inmo_status status = INMO_OK;
+    float *at;
+    model->own = inmo_alloc(rows * (size_t)model->dim, sizeof *model->own);
+    if (!model->own)
+        return inmo_fail_memory(error, "the model");
+    at = model->own;
+    count = list_parts(model, part, tensor);
+    for (size_t n = 0; n < count && !status; n++) {
+        size_t size = (size_t)part[n].rows * (size_t)model->dim;
+        status = inmo_tensorfile_get(model->file, tensor[n].name, INMO_F32, tensor[n].rows, tensor[n].columns, &found,
+                                     error);
+        if (!status)
+            memcpy(at, found.data, size * sizeof *at);
+        at += size;
+    }
+    return status;
+}
+
 static enum inmo_status load_parameters(const char *path, struct inmo_model *model, int32_t **nodes,
                                         struct inmo_error *error)
 {
@@ -118,7 +162,7 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
     enum inmo_status status = INMO_OK;
     if (model->kind->system)
         return load_tensors(path, model, error);
-    if (provider->inductive) {
+    if (provider->templates) {
         status = inmo_tensorfile_get(model->file, "template.users", INMO_I32, -1, 0, &users, error);
         if (!status)
             status = inmo_tensorfile_get(model->file, "template.items", INMO_I32, -1, 0, &items, error);
@@ -143,7 +187,7 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
         return status;
     model->rows = (int32_t)rows;
     model->parameter = parameters.data;
-    return INMO_OK;
+    return load_parts(model, error);
 }
 
 static enum inmo_status load_configuration(const char *path, struct inmo_model *model, struct inmo_error *error)

@@ -141,7 +141,7 @@ static void count_embeddings(const struct inmo_trials *trials, struct inmo_trial
 
 static enum inmo_status run_embeddings(struct inmo_trials *trials, struct inmo_error *error)
 {
-    struct inmo_moment moment = {1, DROPOUT, 1, 0};
+    struct inmo_moment moment = {.alpha = 1, .dropout = DROPOUT, .seed = 1};
     (void)error;
     inmo_provider_inmo.begin(trials->provider, &moment);
     inmo_provider_inmo.forward(trials->provider, trials->x, NULL);

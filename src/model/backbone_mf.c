@@ -38,22 +38,29 @@ static float *mf_backward(struct inmo_backbone_state *state, const struct inmo_r
     return dr;
 }
 
-static int mf_represent(const struct inmo_graph *graph, int dim, int layers, const float *e, float *r, float *sums)
+static int mf_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e, float *r,
+                        float *memory)
 {
-    size_t size = (size_t)graph->nodes * (size_t)dim * sizeof *r;
     (void)layers;
-    memcpy(r, e, size);
-    if (sums)
-        memset(sums, 0, size);
+    (void)own;
+    (void)memory;
+    memcpy(r, e, (size_t)graph->nodes * (size_t)dim * sizeof *r);
     return 0;
+}
+
+static void mf_fold(const struct inmo_fold *fold, float *r)
+{
+    memcpy(r, fold->e, (size_t)fold->dim * sizeof *r);
 }
 
 const struct inmo_backbone inmo_backbone_mf = {
     .name = "mf",
     .needs_all = 0,
+    .affine = 1,
     .create = mf_create,
     .destroy = mf_destroy,
     .forward = mf_forward,
     .backward = mf_backward,
     .represent = mf_represent,
+    .fold = mf_fold,
 };

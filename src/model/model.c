@@ -9,15 +9,22 @@
 static const struct inmo_model_kind kinds[] = {
     {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn, NULL},
     {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf, NULL},
+    {"inmo-ngcf", NULL, &inmo_provider_inmo, &inmo_backbone_ngcf, NULL},
+    {"inmo-imc-gae", NULL, &inmo_provider_inmo, &inmo_backbone_imc_gae, NULL},
     {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn, NULL},
     {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf, NULL},
+    {"ngcf", NULL, &inmo_provider_lookup, &inmo_backbone_ngcf, NULL},
+    {"imc-gae", NULL, &inmo_provider_average, &inmo_backbone_imc_gae, NULL},
+    {"imc-lightgcn", "imc-lgcn", &inmo_provider_average, &inmo_backbone_lightgcn, NULL},
     {"item-knn", "knn", NULL, NULL, &inmo_system_knn},
     {"ease", NULL, NULL, NULL, &inmo_system_ease},
     {"ials", "als", NULL, NULL, &inmo_system_ials},
     {"gf-cf", NULL, NULL, NULL, &inmo_system_gfcf},
     {"popular", NULL, NULL, NULL, &inmo_system_popular},
 };
-const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|lightgcn|lgcn|mf|mf-bpr|item-knn|knn|ease|ials|als|gf-cf|popular";
+const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|lightgcn|lgcn|mf|mf-bpr|ngcf|imc-gae|"
+                                "imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|popular";
+const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, item-knn, ease, ials or gf-cf";
 
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
 {
@@ -35,7 +42,39 @@ int64_t inmo_model_parameter_count(const struct inmo_model *model)
             count += model->tensor[n].rows * (model->tensor[n].columns > 0 ? model->tensor[n].columns : 1);
     if (model->kind->system)
         return count;
-    return ((int64_t)model->rows + model->kind->provider->extra_rows) * model->dim;
+    return ((int64_t)model->rows + model->kind->provider->extra_rows +
+            inmo_backbone_rows(model->kind->backbone, model->dim, model->layers)) * model->dim;
+}
+
+int inmo_model_width(const struct inmo_model *model)
+{
+    if (model->kind->system)
+        return model->kind->system->vectors ? model->dim : 0;
+    return inmo_backbone_width(model->kind->backbone, model->dim, model->layers);
+}
+
+int inmo_backbone_width(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    return backbone->width ? backbone->width(dim, layers) : dim;
+}
+
+int inmo_backbone_memory_width(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    return backbone->memory_width ? backbone->memory_width(dim, layers) : 0;
+}
+
+int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    struct inmo_part part;
+    int32_t rows = 0;
+    for (int n = 0; backbone->part && backbone->part(dim, layers, n, &part); n++)
+        rows += part.rows;
+    return rows;
+}
+
+int inmo_regularises_output(const struct inmo_model_kind *kind)
+{
+    return kind->provider->regularises_output || kind->backbone->regularises_output;
 }
 
 enum inmo_status inmo_model_add_tensor(struct inmo_model *model, int64_t rows, int64_t columns, void *data,
@@ -111,6 +150,7 @@ void inmo_model_free(struct inmo_model *model)
         inmo_free((void *)model->users.text);
         inmo_free((void *)model->users.offset);
     }
+    inmo_free(model->own);
     inmo_free(model->owned_nodes);
     inmo_tensorfile_close(model->file);
     inmo_free(model->record);

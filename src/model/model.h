@@ -19,14 +19,23 @@ const struct inmo_model_kind *inmo_model_kind_find(const char *name);
 /* All names and aliases, "a|b|c". */
 extern const char inmo_model_names[];
 
-/* Whether the model serves people, and offers items, that were not there in training. */
+/* Those that serve people who were not there in training, for messages. */
+extern const char inmo_models_for_unseen[];
+
+/* Whether the model serves people who were not there in training, */
 static inline int inmo_kind_serves_unseen(const struct inmo_model_kind *kind)
 {
     return kind->system ? kind->system->new_users : kind->provider->inductive;
 }
+/* offers items that were not there, if somebody has chosen them since, */
 static inline int inmo_kind_offers_unseen(const struct inmo_model_kind *kind)
 {
     return kind->system ? kind->system->new_items : kind->provider->inductive;
+}
+/* and if nobody has. */
+static inline int inmo_kind_offers_unchosen(const struct inmo_model_kind *kind)
+{
+    return kind->system ? kind->system->new_items : kind->provider->templates;
 }
 
 struct inmo_model {
@@ -39,6 +48,7 @@ struct inmo_model {
     int32_t rows;                // bound parameter rows
     const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
     const float *parameter;      // (rows + extra rows, dim); NULL for systems
+    float *own;                  // (backbone's rows, dim), never in the file's memory; NULL for systems
     struct inmo_tensor *tensor;  // (tensors) of a system, in the order of its rules; NULL for others
     size_t tensors;
     void *tensor_block;          // owner of all tensors' numbers; NULL: each is allocated, or the file's
@@ -48,6 +58,7 @@ struct inmo_model {
 };
 
 int64_t inmo_model_parameter_count(const struct inmo_model *model);
+int inmo_model_width(const struct inmo_model *model); /* columns of r; 0: no vectors */
 double inmo_model_alpha(const struct inmo_model *model);
 /* The next tensor of a system's model, named by its rule; data becomes the model's, whatever the status. */
 enum inmo_status inmo_model_add_tensor(struct inmo_model *model, int64_t rows, int64_t columns, void *data,
@@ -67,9 +78,12 @@ enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct in
                                  struct inmo_model_binding *bound, struct inmo_error *error);
 void inmo_model_unbind(struct inmo_model_binding *bound);
 
-/* Representations of all nodes of a graph by provider and backbone: r (nodes, dim), and sums (nodes, dim) or NULL. */
+/* Whether L2 falls on r, by the word of either. */
+int inmo_regularises_output(const struct inmo_model_kind *kind);
+/* Representations of all nodes of a graph by provider and backbone: r (nodes, width), and memory (nodes, memory width) or
+ * NULL. own: the backbone's own parameters. */
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
-                                const float *parameter, double alpha, float *r, float *sums,
+                                const float *parameter, const float *own, double alpha, float *r, float *memory,
                                 struct inmo_error *error);
 
 #endif

@@ -3,7 +3,7 @@
 #include "model/model.h"
 
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
-                                const float *parameter, double alpha, float *r, float *sums,
+                                const float *parameter, const float *own, double alpha, float *r, float *memory,
                                 struct inmo_error *error)
 {
     struct inmo_provider_state *provider = NULL;
@@ -16,8 +16,8 @@ enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct
         goto done;
     }
     kind->provider->begin(provider, &moment);
-    if (kind->backbone->represent(binding->graph, binding->dim, layers,
-                                  kind->provider->forward(provider, parameter, NULL), r, sums))
+    if (kind->backbone->represent(binding->graph, binding->dim, layers, own,
+                                  kind->provider->forward(provider, parameter, NULL), r, memory))
         status = inmo_fail_memory(error, "the representations");
 done:
     if (provider)

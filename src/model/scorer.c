@@ -7,7 +7,8 @@
 
 void inmo_scorer_close(struct inmo_scorer *scorer)
 {
-    inmo_free(scorer->sums);
+    inmo_free(scorer->base);
+    inmo_free(scorer->memory);
     inmo_free(scorer->r);
     if (scorer->state)
         scorer->model->kind->system->close(scorer->state);
@@ -48,26 +49,37 @@ static enum inmo_status open_system(struct inmo_scorer *scorer, const struct inm
     return INMO_OK;
 }
 
+static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_model_binding *bound, double alpha,
+                                  int with_memory, struct inmo_error *error)
+{
+    const struct inmo_model *model = scorer->model;
+    const struct inmo_provider *provider = model->kind->provider;
+    if (with_memory) {
+        size_t width = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
+        scorer->memory = inmo_alloc((size_t)scorer->graph->nodes * width, sizeof(float));
+        scorer->base = inmo_alloc_zero((size_t)model->dim, sizeof(float));
+        if (!scorer->memory || !scorer->base)
+            return inmo_fail_memory(error, "the representations");
+        if (provider->base)
+            provider->base(&bound->binding, model->parameter, scorer->base);
+    }
+    return inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha, scorer->r,
+                          scorer->memory, error);
+}
+
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
-                                  const struct inmo_model_binding *bound, double alpha, int with_sums,
+                                  const struct inmo_model_binding *bound, double alpha, int with_memory,
                                   struct inmo_error *error)
 {
-    const struct inmo_system *system = model->kind->system;
     const struct inmo_graph *graph = bound->binding.graph;
-    enum inmo_status status = INMO_OK;
-    size_t size;
-    *scorer = (struct inmo_scorer){.model = model, .graph = graph};
-    scorer->dim = system && !system->vectors ? 0 : model->dim;
-    size = (size_t)graph->nodes * (size_t)scorer->dim;
-    scorer->r = inmo_alloc(size, sizeof(float));
-    scorer->sums = with_sums && !system ? inmo_alloc_zero(size, sizeof(float)) : NULL;
-    if (!scorer->r || (with_sums && !system && !scorer->sums))
+    enum inmo_status status;
+    *scorer = (struct inmo_scorer){.model = model, .graph = graph, .dim = inmo_model_width(model)};
+    scorer->r = inmo_alloc((size_t)graph->nodes * (size_t)scorer->dim, sizeof(float));
+    if (!scorer->r)
         status = inmo_fail_memory(error, "the representations");
-    else if (system)
-        status = open_system(scorer, bound, error);
     else
-        status = inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, alpha, scorer->r,
-                                scorer->sums, error);
+        status = model->kind->system ? open_system(scorer, bound, error)
+                                     : represent(scorer, bound, alpha, with_memory, error);
     if (status)
         inmo_scorer_close(scorer);
     return status;

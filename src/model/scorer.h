@@ -11,14 +11,16 @@ struct inmo_scorer {
     const struct inmo_graph *graph;
     int dim;                          /* 0: no vectors */
     float *r;                         // (nodes, dim)
-    float *sums;                      // (nodes, dim) when asked for: what folding in takes; zero where it takes nothing
+    /* What folding in somebody takes, when asked for; NULL for systems. */
+    float *memory;                    // (nodes, the backbone's memory width)
+    float *base;                      // (model's dim) embedding of a user of whom nothing is known; zero for lookup
     struct inmo_system_state *state;  // of a system, else NULL
     struct inmo_fill fill;
 };
 
 /* Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
-                                  const struct inmo_model_binding *bound, double alpha, int with_sums,
+                                  const struct inmo_model_binding *bound, double alpha, int with_memory,
                                   struct inmo_error *error);
 void inmo_scorer_close(struct inmo_scorer *scorer);
 /* The part of a ranking that says where scores come from. */

@@ -64,7 +64,7 @@ static size_t list_arrays(const struct inmo_trainer *trainer, struct inmo_tensor
         array[count++] = (struct inmo_tensor){"adam.root", INMO_F32, block->rows, block->dim, block->root};
     }
     if (lazy) {
-        array[count++] = (struct inmo_tensor){"adam.touched", INMO_I32, block->rows, 0, lazy->touched};
+        array[count++] = (struct inmo_tensor){"adam.touched", INMO_I32, lazy->block.rows, 0, lazy->touched};
         array[count++] = (struct inmo_tensor){"adam.rate", INMO_F64, INMO_LAZY_RING, 0, lazy->rate};
     }
     if (trainer->best)

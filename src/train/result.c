@@ -87,7 +87,10 @@ static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, cons
     int32_t users = model->users.count, rows = 0, bound = stepper->binding.rows;
     int32_t *node_of_row = inmo_alloc((size_t)bound, sizeof *node_of_row);
     float *parameter = inmo_alloc(((size_t)bound + extra) * dim, sizeof *parameter);
-    if (!node_of_row || !parameter) {
+    size_t own_size = (size_t)(stepper->parameter_rows - stepper->provider_rows) * dim;
+    float *own = inmo_alloc(own_size, sizeof *own);
+    if (!node_of_row || !parameter || !own) {
+        inmo_free(own);
         inmo_free(parameter);
         inmo_free(node_of_row);
         return inmo_fail_memory(error, "the model");
@@ -101,7 +104,9 @@ static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, cons
         rows++;
     }
     memcpy(parameter + (size_t)rows * dim, from + (size_t)bound * dim, extra * dim * sizeof *parameter);
+    memcpy(own, from + (size_t)stepper->provider_rows * dim, own_size * sizeof *own);
     model->rows = rows;
+    model->own = own;
     model->parameter = parameter;
     model->node_of_row = node_of_row;
     if (!stepper->node_of_row) { /* a lookup table has a row for every node, in order */

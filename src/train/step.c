@@ -69,7 +69,7 @@ static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *gr
     const struct inmo_train_options *options = stepper->options;
     struct inmo_bpr bpr = {
         .batch = options->batch,
-        .dim = options->dim,
+        .dim = stepper->width,
         .factor = 1.0 / options->batch,
         .l2 = l2 / options->batch,
         .x = r,
@@ -119,7 +119,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
-    struct inmo_moment moment = {alpha, provider->inductive ? options->dropout : 0, options->seed, step};
+    struct inmo_moment moment = {alpha, options->dropout, options->graph_dropout, options->seed, step};
     int64_t which = prepare(stepper, step);
     const struct inmo_grouping *grouping = stepper->grouping + which;
     const struct inmo_rows *rows = &stepper->rows, *e_rows = backbone->needs_all ? NULL : rows;
@@ -132,12 +132,14 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
     mark_positions(stepper, 1);
     provider->begin(stepper->provider, &moment);
+    if (backbone->begin)
+        backbone->begin(stepper->backbone, inmo_stepper_own(stepper), &moment);
     parameter = stepper->lazy.touched
                     ? inmo_lazy_read(&stepper->lazy, provider->touches(stepper->provider, e_rows))
                     : stepper->parameter;
     e = provider->forward(stepper->provider, parameter, e_rows);
     r = backbone->forward(stepper->backbone, e, rows);
-    l2_on_r = provider->regularises_output || (r == e && stepper->softmax.batch == 0);
+    l2_on_r = inmo_regularises_output(stepper->kind) || (r == e && stepper->softmax.batch == 0);
     loss = judge(stepper, grouping, r, l2_on_r ? options->l2 : 0);
 
     /* and back: de, then the gradient of the parameters */
@@ -146,6 +148,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
         loss += inmo_square_norms(grouping, options->dim, options->l2 / options->batch, backbone->needs_all, e, de,
                                   stepper->term);
     *gradient = provider->backward(stepper->provider, e_rows, de);
+    gradient->own = backbone->own_gradient ? backbone->own_gradient(stepper->backbone) : NULL;
     if (stepper->self_sampler.count > 0)
         loss += self_enhance(stepper, stepper->self_grouping + which, gradient->value);
     mark_positions(stepper, 0);
@@ -156,11 +159,16 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
 {
     struct inmo_gradient gradient;
     double loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
+    struct inmo_adam adam = inmo_adam_at(learning_rate, step + 1);
+    int64_t own = stepper->provider_rows * stepper->binding.dim;
     if (stepper->lazy.touched)
         inmo_lazy_write(&stepper->lazy, learning_rate, gradient.rows, gradient.value);
     else
-        inmo_adam_rows(stepper->parameter_rows, stepper->binding.dim, inmo_adam_at(learning_rate, step + 1),
-                       gradient.value, stepper->m, stepper->root, stepper->parameter);
+        inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.value, stepper->m, stepper->root,
+                       stepper->parameter);
+    if (gradient.own)
+        inmo_adam_rows(stepper->parameter_rows - stepper->provider_rows, stepper->binding.dim, adam, gradient.own,
+                       stepper->m + own, stepper->root + own, stepper->parameter + own);
     return loss;
 }
 

@@ -28,7 +28,7 @@ struct run {
     const struct inmo_hooks *hooks;
     struct inmo_graph *graph;
     struct inmo_validation *validation;
-    float *r;                   // (nodes, dim) for validation
+    float *r;                   // (nodes, width) for validation
     double start, step_seconds; /* begin of the call; spent in steps */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
@@ -69,13 +69,14 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_stepper *stepper = trainer->stepper;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, trainer->epoch);
-    struct inmo_rank source = {.dim = options->dim, .user = run->r};
+    struct inmo_rank source = {.user = run->r};
     enum inmo_status status;
     if (trainer->own)
         return inmo_own_validate(trainer->own, run->validation, score, error);
-    status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, alpha, run->r, NULL,
-                            error);
-    source.item = run->r + (size_t)run->graph->users * (size_t)options->dim;
+    source.dim = stepper->width;
+    source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
+    status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, inmo_stepper_own(stepper),
+                            alpha, run->r, NULL, error);
     /* Not interruptible: a validation is short, and a run that stops between steps resumes exactly. */
     return status ? status : inmo_validation_ndcg(run->validation, &source, NULL, score, error);
 }
@@ -218,7 +219,8 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     if (status)
         return status;
     if (inmo_csr_count(&data->valid) > 0)
-        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, &run->validation, error);
+        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
+                                     &run->validation, error);
     if (status || !trainer->block.parameter)
         return status;
     status = inmo_trainer_fingerprint(data, options, &trainer->fingerprint, error);
@@ -230,8 +232,9 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
         return inmo_fail_memory(error, "the training record");
     if (run->validation) {
         size_t size = inmo_block_size(&trainer->block);
+        size_t width = trainer->own ? 0 : (size_t)trainer->stepper->width;
         trainer->best = inmo_alloc(size, sizeof(float));
-        run->r = inmo_alloc(trainer->own ? 0 : (size_t)run->graph->nodes * (size_t)options->dim, sizeof(float));
+        run->r = inmo_alloc((size_t)run->graph->nodes * width, sizeof(float));
         if (!trainer->best || !run->r)
             return inmo_fail_memory(error, "training");
         memcpy(trainer->best, trainer->block.parameter, size * sizeof(float));

@@ -4,7 +4,8 @@
  *     r · r_i = base · r_i + Σ_{j in history} term_j · r_i
  *
  * so the parts sum to the score, to rounding. The same holds for systems without vectors whose score is a sum over the
- * history. */
+ * history. Under a backbone that is not affine (ngcf) the part of an item is what the score would lose without it, and the
+ * rest, which no single item accounts for, is a part of its own: the sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "view/view.h"
@@ -28,9 +29,9 @@ static int by_contribution(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static const char *base_name(const struct inmo_view *view)
+static const char *base_name(const struct inmo_view *view, const struct inmo_person *person)
 {
-    return view->model->kind->provider->inductive ? "(any user)" : "(own embedding)";
+    return inmo_person_has_row(view, person) ? "(own embedding)" : "(any user)";
 }
 
 static void add_part(struct inmo_explanation *explanation, const char *id, double score)
@@ -38,14 +39,20 @@ static void add_part(struct inmo_explanation *explanation, const char *id, doubl
     explanation->part[explanation->count++] = (struct inmo_entry){id, score};
 }
 
-/* A model with vectors: base and terms, each multiplied with the item's vector. */
+static int depends_on_history(const struct inmo_view *view)
+{
+    const struct inmo_model_kind *kind = view->model->kind;
+    return kind->system || kind->provider->templates || view->model->layers > 0;
+}
+
+/* A model whose vectors are sums: base and terms, each multiplied with the item's vector. */
 static enum inmo_status by_vectors(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
                                    struct inmo_explanation *explanation, struct inmo_error *error)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const struct inmo_model_kind *kind = view->model->kind;
     const float *target = inmo_view_item_row(view, wanted);
-    int dim = view->scorer.dim, by_history = kind->system || kind->provider->inductive || view->model->layers > 0;
+    int dim = view->scorer.dim;
     size_t width = (size_t)dim;
     float *base = inmo_alloc_zero(width, sizeof *base);
     float *term = inmo_alloc_zero((size_t)person->count * width, sizeof *term);
@@ -54,14 +61,38 @@ static enum inmo_status by_vectors(const struct inmo_view *view, const struct in
     if (!status) {
         explanation->score = kernels->dot(dim, person->r, target);
         if (kind->provider)
-            add_part(explanation, base_name(view), kernels->dot(dim, base, target));
-        for (int32_t n = 0; n < person->count && by_history; n++)
+            add_part(explanation, base_name(view, person), kernels->dot(dim, base, target));
+        for (int32_t n = 0; n < person->count && depends_on_history(view); n++)
             add_part(explanation, inmo_idmap_id(&view->items, person->item[n]),
                      kernels->dot(dim, term + (size_t)n * width, target));
     }
     inmo_free(term);
     inmo_free(base);
     return status;
+}
+
+/* Any other provider and backbone: what is lost without each item. */
+static enum inmo_status by_absence(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
+                                   struct inmo_explanation *explanation, struct inmo_error *error)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    const float *target = inmo_view_item_row(view, wanted);
+    int dim = view->scorer.dim;
+    float *r = inmo_alloc((size_t)dim, sizeof *r);
+    double rest;
+    if (!r)
+        return inmo_fail_memory(error, "the explanation");
+    rest = explanation->score = kernels->dot(dim, person->r, target);
+    for (int32_t n = 0; n < person->count && depends_on_history(view); n++) {
+        double lost;
+        inmo_person_without(view, person, person->item[n], r);
+        lost = explanation->score - kernels->dot(dim, r, target);
+        add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), lost);
+        rest -= lost;
+    }
+    add_part(explanation, "(the rest)", rest);
+    inmo_free(r);
+    return INMO_OK;
 }
 
 /* A system whose score is a sum over the history: what each item alone would give. */
@@ -117,6 +148,8 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
     }
     if ((system && !system->personal) || inmo_person_falls_back(view, &person))
         by_popularity(view, wanted, explanation); /* as in recommend: the list is by popularity, and so is the reason */
+    else if (!system && !view->model->kind->backbone->affine)
+        status = by_absence(view, &person, wanted, explanation, error);
     else if (inmo_view_has_vectors(view))
         status = by_vectors(view, &person, wanted, explanation, error);
     else

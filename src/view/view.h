@@ -13,7 +13,7 @@ struct inmo_view {
     struct inmo_idmap users, items;                // indexed
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
-    struct inmo_scorer scorer;         // r, and sums: Σ_{l<K} r^l, zero for mf; or a system's own scores
+    struct inmo_scorer scorer;         // r, and what folding in takes; or a system's own scores
     struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass; NULL without vectors
 };
 
@@ -35,7 +35,9 @@ struct inmo_person {
     int32_t count;
     int usable;         /* of them, those the model can use */
     int unknown;        /* items of the query nobody has seen */
-    float *r;           // (dim) nothing for a model without vectors
+    float *r;           // (dim) NULL for a model without vectors
+    int32_t *node;      // (count) scratch, as space: taking a person apart allocates nothing
+    float *space;
 };
 /* UNKNOWN for a user not in the view, UNSUPPORTED for somebody a lookup model has no vector for. */
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
@@ -55,9 +57,15 @@ static inline struct inmo_history inmo_person_history(const struct inmo_person *
     return (struct inmo_history){person->user, person->count, 0, person->item};
 }
 
-/* What the representation of a person is the sum of (docs/math.md, "Somebody unseen"), for a model with vectors: base
- * (dim) does not depend on the history, term (count, dim) has a row for each item of it. Both start at zero. */
+/* Whether the embedding is a row of the person's own. */
+int inmo_person_has_row(const struct inmo_view *view, const struct inmo_person *person);
+/* What the representation of a person is the sum of (docs/math.md, "Somebody unseen"), for a system with vectors or an
+ * affine backbone: base (dim) does not depend on the history, term (count, dim) has a row for each item of it. Both
+ * start at zero. */
 enum inmo_status inmo_person_parts(const struct inmo_view *view, const struct inmo_person *person, float *base,
                                    float *term, struct inmo_error *error);
+/* The representation that provider and backbone would give the person without one item of the history (-1: with all),
+ * everybody else unchanged. */
+void inmo_person_without(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out);
 
 #endif
