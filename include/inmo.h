@@ -215,7 +215,8 @@ struct inmo_train_options {
     const char *model;          /* inmo-lightgcn (default), inmo-mf, lightgcn, mf, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
-    int batch;                  /* triples a step; default 2048 */
+    int batch;                  /* triples a step (listwise: users); default 2048 */
+    int most_steps;             /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
     double learning_rate;       /* Adam's */
     double l2;                  /* lambda */
     double dropout;             /* p: share of interactions dropped from the INMO sums in a step */
