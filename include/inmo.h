@@ -216,7 +216,8 @@ struct inmo_train_options {
                                    imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
-    int batch;                  /* triples a step; default 2048 */
+    int batch;                  /* triples a step (listwise: users); default 2048 */
+    int most_steps;             /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
     int neighbours;             /* item-knn: k, nearest items kept for each item */
     const char *similarity;     /* item-knn: cosine|jaccard */
     double shrinkage;           /* item-knn: h, added to the denominator of a similarity */

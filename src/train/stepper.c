@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SVD_ITERATIONS = 6 };
+enum { SVD_ITERATIONS = 4 };  /* a start need not be exact */
 
 void inmo_stepper_free(struct inmo_stepper *stepper)
 {
@@ -219,7 +219,7 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     if (!status)
         status = make_batches(stepper, error);
     if (!status && loss_is(stepper, "listwise"))
-        status = inmo_listwise_make(stepper->graph, options->batch, options->negatives, stepper->width,
+        status = inmo_listwise_make(stepper->graph, options->batch, options->most_steps, options->negatives, stepper->width,
                                     options->temperature, options->l2, &stepper->listwise, error);
     if (!status && loss_is(stepper, "softmax")) {
         status = inmo_softmax_make(options->batch, options->negatives, stepper->width, &stepper->softmax, error);
