@@ -190,7 +190,7 @@ static void test_equal_histories(void **state)
             assert_memory_equal(e + user[0], e + user[1], row);
             assert_memory_equal(e + item[0], e + item[1], row);
             assert_memory_not_equal(e + user[0], e, row); /* users 0 and 1 differ by item 1, a template */
-            must(inmo_represent(kind, &binding, 2, parameter, own, 0.8, r, NULL, &error));
+            must(inmo_represent(kind, &binding, 2, parameter, own, 0.8, 0, r, NULL, &error));
             assert_memory_equal(r + width * user[0], r + width * user[1], (size_t)width * row);
             assert_memory_equal(r + width * item[0], r + width * item[1], (size_t)width * row);
             assert_memory_not_equal(r + width * user[0], r, row);

@@ -207,7 +207,7 @@ static void fill_general(int dim, const float *own, int is_item, float even, flo
     }
 }
 
-static const float *imc_gae_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
+static float *imc_gae_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
     const struct inmo_graph *graph = state->graph;
     size_t d = (size_t)state->dim, nodes = (size_t)graph->nodes;

@@ -151,7 +151,7 @@ static void forward_half(struct inmo_backbone_state *state, const float *e, cons
     }
 }
 
-static const float *lightgcn_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
+static float *lightgcn_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
     const struct inmo_graph *graph = state->graph;
     int dim = state->dim, layers = state->layers;

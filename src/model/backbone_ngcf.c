@@ -195,7 +195,7 @@ static const float *layer_row(const struct inmo_backbone_state *state, const str
     return state->y[l - 1] + (size_t)(l < state->layers ? rows->node[n] : n) * (size_t)state->dim;
 }
 
-static const float *ngcf_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
+static float *ngcf_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
     size_t d = (size_t)state->dim, width = d * ((size_t)state->layers + 1);
     for (int l = 0; l < state->layers; l++) {
@@ -352,6 +352,7 @@ static void ngcf_fold(const struct inmo_fold *fold, float *r)
 const struct inmo_backbone inmo_backbone_ngcf = {
     .name = "ngcf",
     .needs_all = 1,
+    .reads_output = 1,
     .regularises_output = 1,
     .affine = 0,
     .part = ngcf_part,

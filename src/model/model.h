@@ -42,6 +42,7 @@ struct inmo_model {
     const struct inmo_model_kind *kind;
     int dim, layers;
     double alpha_reached;        /* of the epoch whose parameters these are */
+    double popularity;           /* exponent of an item's degree in its representation */
     int alpha_one;               /* outside training alpha is 1, not the one reached */
     struct inmo_idmap users, items;  // those with training interactions
     struct inmo_csr train, valid;    // among them
@@ -81,9 +82,9 @@ void inmo_model_unbind(struct inmo_model_binding *bound);
 /* Whether L2 falls on r, by the word of either. */
 int inmo_regularises_output(const struct inmo_model_kind *kind);
 /* Representations of all nodes of a graph by provider and backbone: r (nodes, width), and memory (nodes, memory width) or
- * NULL. own: the backbone's own parameters. */
+ * NULL. own: the backbone's own parameters; popularity: see readout.h. */
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
-                                const float *parameter, const float *own, double alpha, float *r, float *memory,
-                                struct inmo_error *error);
+                                const float *parameter, const float *own, double alpha, double popularity, float *r,
+                                float *memory, struct inmo_error *error);
 
 #endif

@@ -63,8 +63,8 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
         if (provider->base)
             provider->base(&bound->binding, model->parameter, scorer->base);
     }
-    return inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha, scorer->r,
-                          scorer->memory, error);
+    return inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha, model->popularity,
+                          scorer->r, scorer->memory, error);
 }
 
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,

@@ -92,6 +92,7 @@ struct inmo_backbone_state;
 struct inmo_backbone {
     const char *name;
     int needs_all;
+    int reads_output;       /* backward needs r as forward left it */
     int regularises_output; /* L2 falls on r whatever the provider says */
     int affine;             /* r is affine in e and in the sum over neighbours, so that a score has exact parts */
     /* Part n of its own parameters, and 1; 0 past the last. NULL: it has none. */
@@ -106,8 +107,8 @@ struct inmo_backbone {
     void (*destroy)(struct inmo_backbone_state *state);
     /* Before each step, with its own parameters; NULL: nothing to prepare. */
     void (*begin)(struct inmo_backbone_state *state, const float *own, const struct inmo_moment *moment);
-    /* r by rows, from e of all nodes or by rows. */
-    const float *(*forward)(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows);
+    /* r by rows, from e of all nodes or by rows. The caller may change it, unless it is e itself or backward reads it. */
+    float *(*forward)(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows);
     float *(*backward)(struct inmo_backbone_state *state, const struct inmo_rows *rows, float *dr);
     /* Gradient of its own parameters, after backward; NULL: it has none. */
     const float *(*own_gradient)(const struct inmo_backbone_state *state);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS = 8, LEAST_STEPS = 4, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
+enum { GROUPS = 8, LEAST_STEPS = 12, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
 
 /* Users of a block: as many as leave its scores in a core's cache. */
 static int32_t block_users(int32_t negatives)

@@ -4,6 +4,9 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
+#include "model/readout.h"
+
+#include <string.h>
 
 /* The nodes that the batch of a step names: users, positives, and a negative for each or some that all share. */
 static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
@@ -123,8 +126,8 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     int64_t which = prepare(stepper, step);
     const struct inmo_grouping *grouping = stepper->grouping + which;
     const struct inmo_rows *rows = &stepper->rows, *e_rows = backbone->needs_all ? NULL : rows;
-    const float *parameter, *e, *r;
-    float *de;
+    const float *parameter, *e;
+    float *r, *de;
     double loss;
     int l2_on_r;
 
@@ -139,10 +142,17 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
                     : stepper->parameter;
     e = provider->forward(stepper->provider, parameter, e_rows);
     r = backbone->forward(stepper->backbone, e, rows);
-    l2_on_r = inmo_regularises_output(stepper->kind) || (r == e && stepper->softmax.batch == 0);
+    l2_on_r = inmo_regularises_output(stepper->kind) ||
+              (r == e && !stepper->item_scale && stepper->softmax.batch == 0);
+    if (stepper->item_scale && stepper->read)
+        r = memcpy(stepper->read, r, (size_t)rows->count * (size_t)stepper->width * sizeof *r);
+    if (stepper->item_scale)
+        inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, r);
     loss = judge(stepper, grouping, r, l2_on_r ? options->l2 : 0);
 
     /* and back: de, then the gradient of the parameters */
+    if (stepper->item_scale)
+        inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, stepper->dr);
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
     if (!l2_on_r && options->l2 > 0 && stepper->listwise.batch == 0)
         loss += inmo_square_norms(grouping, options->dim, options->l2 / options->batch, backbone->needs_all, e, de,

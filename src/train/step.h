@@ -38,6 +38,8 @@ struct inmo_stepper {
     int32_t *position;       // (nodes) or NULL
 
     float *dr;               // (places, width)
+    float *item_scale;       // (items) the readout's; NULL: 1
+    float *read;             // (places, width) r read out, where r must stay as it is; else NULL
     float *self_gradient;    // (3 batch, dim) by rows of self_grouping
     float *partial;          // (batch / CHUNK + 1, dim) sums for w
     struct inmo_softmax softmax;  // empty with other losses

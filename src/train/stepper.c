@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "graph/svd.h"
 #include "graph/template.h"
+#include "model/readout.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,6 +24,8 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
     inmo_free(stepper->coefficient);
     inmo_free(stepper->partial);
     inmo_free(stepper->self_gradient);
+    inmo_free(stepper->read);
+    inmo_free(stepper->item_scale);
     inmo_free(stepper->dr);
     inmo_free(stepper->position);
     for (int32_t n = 0; n < stepper->ahead; n++) {
@@ -239,6 +242,14 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     stepper->m = inmo_alloc_zero(size, sizeof(float));
     stepper->root = inmo_alloc_zero(size, sizeof(float));
     stepper->dr = inmo_alloc(places * (size_t)stepper->width, sizeof(float));
+    if (options->popularity != 0) {
+        int keep = !stepper->kind->backbone->needs_all || stepper->kind->backbone->reads_output;
+        stepper->item_scale = inmo_alloc((size_t)stepper->graph->items, sizeof(float));
+        stepper->read = keep ? inmo_alloc(places * (size_t)stepper->width, sizeof(float)) : NULL;
+        if (!stepper->item_scale || (keep && !stepper->read))
+            return inmo_fail_memory(error, "training");
+        inmo_readout_scales(stepper->graph, options->popularity, stepper->item_scale);
+    }
     stepper->self_gradient = inmo_alloc(self_enhanced(stepper) ? 3 * batch * dim : 0, sizeof(float));
     stepper->partial = inmo_alloc((batch / INMO_BPR_CHUNK + 1) * dim, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));

@@ -76,7 +76,7 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     source.dim = stepper->width;
     source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
     status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, inmo_stepper_own(stepper),
-                            alpha, run->r, NULL, error);
+                            alpha, options->popularity, run->r, NULL, error);
     /* Not interruptible: a validation is short, and a run that stops between steps resumes exactly. */
     return status ? status : inmo_validation_ndcg(run->validation, &source, NULL, score, error);
 }
