@@ -39,7 +39,7 @@ static inline void step(int64_t count, struct inmo_adam adam, float decay_m, flo
 /* What the steps missed have made of a parameter. */
 static inline float after(struct inmo_pause p, float m, float root, float parameter)
 {
-    float centre = root * p.centre, inverse = 1 / (centre + 1e-8f), x = centre * inverse;
+    float centre = root * p.centre, inverse = reciprocal(centre + 1e-8f), x = centre * inverse;
     return parameter - p.weight * m * inverse * (1 + x * x * (p.second + p.third * x));
 }
 
@@ -50,8 +50,8 @@ void NAMED(inmo_adam)(int64_t count, struct inmo_adam adam, const float *gradien
 }
 
 /* Rows of a batch lie anywhere: the lines of one are asked for while those before it are computed. Asked when row n is
- * about to be. */
-static inline void fetch_ahead(const struct inmo_block *block, const int32_t *row, int32_t n, int32_t count)
+ * about to be. Must be inlined: to GCC 12 a function that only prefetches does nothing, and a call of it goes. */
+__attribute__((always_inline)) static inline void fetch_ahead(const struct inmo_block *block, const int32_t *row, int32_t n, int32_t count)
 {
     enum { AHEAD = 8 };
     int32_t end = n + AHEAD + 1 < count ? n + AHEAD + 1 : count;

@@ -51,6 +51,7 @@ static int mf_represent(const struct inmo_graph *graph, int dim, int layers, con
 const struct inmo_backbone inmo_backbone_mf = {
     .name = "mf",
     .needs_all = 0,
+    .passes_through = 1,
     .create = mf_create,
     .destroy = mf_destroy,
     .forward = mf_forward,

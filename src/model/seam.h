@@ -49,6 +49,7 @@ struct inmo_provider {
     int inductive;          /* serves nodes that were not there in training */
     int extra_rows;         /* parameter rows after the bound ones */
     int regularises_output; /* L2 falls on r (1) or on e (0) */
+    int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
     struct inmo_provider_state *(*create)(const struct inmo_binding *binding, int32_t most_rows, int for_training);
     void (*destroy)(struct inmo_provider_state *state);
     void (*begin)(struct inmo_provider_state *state, const struct inmo_moment *moment);
@@ -65,6 +66,7 @@ struct inmo_backbone_state;
 struct inmo_backbone {
     const char *name;
     int needs_all;
+    int passes_through;     /* r is e */
     /* half: what lies between input and output may be stored in half precision. */
     struct inmo_backbone_state *(*create)(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows,
                                           int half);

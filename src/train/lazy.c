@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { RING = INMO_LAZY_RING, WINDOW = INMO_LAZY_WINDOW, EARLY = INMO_LAZY_EARLY };
-enum { CHUNK = 64 };  /* rows: the same chunks of a batch in every pass, so that they stay in a core's cache */
+enum { CHUNK = INMO_LAZY_CHUNK };
 
 void inmo_lazy_free(struct inmo_lazy *lazy)
 {
@@ -139,21 +139,24 @@ static void catch_up_early(const struct inmo_lazy *lazy, const struct inmo_kerne
     }
 }
 
-const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows)
+void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, int32_t first, int32_t count)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
+    const int32_t *row = rows->node + first;
     int64_t dim = lazy->block.dim;
+    struct inmo_pause pause[CHUNK];
+    for (int32_t n = 0; n < count; n++)
+        pause[n] = pause_of(lazy, row[n]);
+    kernels->adam_read(count, &lazy->block, row, pause, lazy->current + first * dim);
+    for (int32_t n = 0; lazy->now < EARLY + RING && n < count; n++)
+        catch_up_early(lazy, kernels, row[n], lazy->current + (first + n) * dim);
+}
+
+const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows)
+{
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
-    for (int32_t first = 0; first < rows->count; first += CHUNK) {
-        int32_t count = rows->count - first < CHUNK ? rows->count - first : CHUNK;
-        const int32_t *row = rows->node + first;
-        struct inmo_pause pause[CHUNK];
-        for (int32_t n = 0; n < count; n++)
-            pause[n] = pause_of(lazy, row[n]);
-        kernels->adam_read(count, &lazy->block, row, pause, lazy->current + first * dim);
-        for (int32_t n = 0; lazy->now < EARLY + RING && n < count; n++)
-            catch_up_early(lazy, kernels, row[n], lazy->current + (first + n) * dim);
-    }
+    for (int32_t first = 0; first < rows->count; first += CHUNK)
+        inmo_lazy_read_chunk(lazy, rows, first, rows->count - first < CHUNK ? rows->count - first : CHUNK);
     return lazy->current;
 }
 
@@ -177,23 +180,32 @@ void inmo_lazy_settle(struct inmo_lazy *lazy)
     }
 }
 
+void inmo_lazy_write_chunk(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
+                           int32_t count, const float *gradient)
+{
+    const int32_t *row = rows->node + first;
+    struct inmo_pause pause[CHUNK];
+    for (int32_t n = 0; n < count; n++) {
+        pause[n] = pause_of(lazy, row[n]);
+        lazy->touched[row[n]] = (int32_t)(lazy->now + 1);
+    }
+    inmo_kernels()->adam_write(count, &lazy->block, row, pause, adam, lazy->current + (int64_t)first * lazy->block.dim,
+                               gradient);
+}
+
+void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
+{
+    remember(lazy, lazy->now + 1, learning_rate);
+    if (lazy->now % (RING / 2) == 0) /* no row may be left alone for a whole round */
+        inmo_lazy_settle(lazy);
+}
+
 void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows, const float *gradient)
 {
-    const struct inmo_kernels *kernels = inmo_kernels();
-    int64_t t = lazy->now + 1, dim = lazy->block.dim;
-    struct inmo_adam adam = inmo_adam_at(learning_rate, t);
+    struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
-    for (int32_t first = 0; first < rows->count; first += CHUNK) {
-        int32_t count = rows->count - first < CHUNK ? rows->count - first : CHUNK;
-        const int32_t *row = rows->node + first;
-        struct inmo_pause pause[CHUNK];
-        for (int32_t n = 0; n < count; n++) {
-            pause[n] = pause_of(lazy, row[n]);
-            lazy->touched[row[n]] = (int32_t)t;
-        }
-        kernels->adam_write(count, &lazy->block, row, pause, adam, lazy->current + first * dim, gradient + first * dim);
-    }
-    remember(lazy, t, learning_rate);
-    if (t % (RING / 2) == 0) /* no row may be left alone for a whole round */
-        inmo_lazy_settle(lazy);
+    for (int32_t first = 0; first < rows->count; first += CHUNK)
+        inmo_lazy_write_chunk(lazy, adam, rows, first, rows->count - first < CHUNK ? rows->count - first : CHUNK,
+                              gradient + (int64_t)first * lazy->block.dim);
+    inmo_lazy_written(lazy, learning_rate);
 }

@@ -38,6 +38,27 @@ double inmo_bpr_forward(const struct inmo_bpr *bpr)
     return sum_of(bpr->term, chunks);
 }
 
+double inmo_bpr_forward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                             int32_t count)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int32_t batch = bpr->batch, row[3][CHUNK];
+    float margin[CHUNK], coefficient[CHUNK];
+    double loss = 0;
+    for (int32_t e = grouping->offset[first], end = grouping->offset[first + count]; e < end; e += CHUNK) {
+        const int32_t *place = grouping->entry + e;
+        int32_t here = end - e < CHUNK ? end - e : CHUNK;
+        for (int32_t n = 0; n < here; n++)
+            for (int part = 0; part < 3; part++)
+                row[part][n] = bpr->index[part * batch + place[n]];
+        kernels->margins(here, bpr->dim, bpr->x, row[0], row[1], row[2], bpr->w, margin);
+        loss += bpr->factor * kernels->softplus(here, (float)bpr->factor, margin, coefficient);
+        for (int32_t n = 0; n < here; n++)
+            bpr->coefficient[place[n]] = coefficient[n];
+    }
+    return loss;
+}
+
 /* sum += what the entries begin .. begin + count - 1 say about their row; count is at most CHUNK. */
 static void add_entries(const struct inmo_bpr *bpr, const int32_t *entry, int32_t count, float *sum)
 {
@@ -59,28 +80,35 @@ static void add_entries(const struct inmo_bpr *bpr, const int32_t *entry, int32_
     inmo_kernels()->add_rows(bpr->dim, terms, factor, row, bpr->x, sum);
 }
 
-double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, float *gradient)
+double inmo_bpr_backward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                              int32_t count, float *gradient)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
-    int32_t count = grouping->rows.count, chunks = (count + CHUNK - 1) / CHUNK;
     size_t dim = (size_t)bpr->dim;
+    double squares = 0;
+    memset(gradient, 0, (size_t)count * dim * sizeof *gradient);
+    for (int32_t n = first; n < first + count; n++) {
+        float *sum = gradient + (size_t)(n - first) * dim;
+        int32_t begin = grouping->offset[n], end = grouping->offset[n + 1];
+        for (int32_t e = begin; e < end; e += CHUNK)
+            add_entries(bpr, grouping->entry + e, end - e < CHUNK ? end - e : CHUNK, sum);
+        for (size_t j = 0; bpr->w && j < dim; j++)
+            sum[j] *= bpr->w[j];
+        if (bpr->l2 > 0)
+            squares += square_norm(kernels, bpr->dim, bpr->l2 * (end - begin),
+                                   bpr->x + (size_t)bpr->index[grouping->entry[begin]] * dim, sum);
+    }
+    return squares;
+}
+
+double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, float *gradient)
+{
+    int32_t count = grouping->rows.count, chunks = (count + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
     for (int32_t chunk = 0; chunk < chunks; chunk++) {
-        int32_t last = (chunk + 1) * CHUNK < count ? (chunk + 1) * CHUNK : count;
-        double squares = 0;
-        memset(gradient + (size_t)(chunk * CHUNK) * dim, 0, (size_t)(last - chunk * CHUNK) * dim * sizeof *gradient);
-        for (int32_t n = chunk * CHUNK; n < last; n++) {
-            float *sum = gradient + (size_t)n * dim;
-            int32_t begin = grouping->offset[n], end = grouping->offset[n + 1];
-            for (int32_t e = begin; e < end; e += CHUNK)
-                add_entries(bpr, grouping->entry + e, end - e < CHUNK ? end - e : CHUNK, sum);
-            for (size_t j = 0; bpr->w && j < dim; j++)
-                sum[j] *= bpr->w[j];
-            if (bpr->l2 > 0)
-                squares += square_norm(kernels, bpr->dim, bpr->l2 * (end - begin),
-                                       bpr->x + (size_t)bpr->index[grouping->entry[begin]] * dim, sum);
-        }
-        bpr->term[chunk] = squares;
+        int32_t first = chunk * CHUNK;
+        bpr->term[chunk] = inmo_bpr_backward_rows(bpr, grouping, first, count - first < CHUNK ? count - first : CHUNK,
+                                                  gradient + (size_t)first * (size_t)bpr->dim);
     }
     return sum_of(bpr->term, chunks);
 }

@@ -29,6 +29,12 @@ struct inmo_bpr {
 double inmo_bpr_forward(const struct inmo_bpr *bpr);
 /* gradient[n] is that of row n of the grouping. Returns the part of the loss that l2 is. */
 double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, float *gradient);
+/* The same for count rows of the grouping from first, serially: the triples whose users they are; the gradient of these
+ * rows, (count, dim). Forward of a triple must come before backward of any of its rows. */
+double inmo_bpr_forward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                             int32_t count);
+double inmo_bpr_backward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                              int32_t count, float *gradient);
 /* dw = Σ_b coefficient x_row (x_neg - x_pos). partial: (batch / CHUNK + 1, dim) scratch. */
 void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw);
 

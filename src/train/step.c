@@ -63,11 +63,12 @@ static void mark_positions(struct inmo_stepper *stepper, int marked)
         stepper->position[rows->node[n]] = marked ? n : -1;
 }
 
-/* Loss of the representations r, by rows; leaves dr. l2: lambda, where it falls on r. */
-static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, const float *r, double l2)
+/* The pairwise loss of the batch. l2: lambda, where it falls on r. */
+static struct inmo_bpr pairwise_of(const struct inmo_stepper *stepper, const struct inmo_grouping *grouping,
+                                   const float *r, double l2)
 {
     const struct inmo_train_options *options = stepper->options;
-    struct inmo_bpr bpr = {
+    return (struct inmo_bpr){
         .batch = options->batch,
         .dim = options->dim,
         .factor = 1.0 / options->batch,
@@ -77,6 +78,12 @@ static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *gr
         .coefficient = stepper->coefficient,
         .term = stepper->term,
     };
+}
+
+/* Loss of the representations r, by rows; leaves dr. */
+static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, const float *r, double l2)
+{
+    struct inmo_bpr bpr;
     double loss;
     if (stepper->listwise.batch > 0)
         return inmo_listwise_run(&stepper->listwise, r, stepper->dr);
@@ -85,6 +92,7 @@ static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *gr
         inmo_softmax_rows(&stepper->softmax, grouping, stepper->dr);
         return loss;
     }
+    bpr = pairwise_of(stepper, grouping, r, l2);
     loss = inmo_bpr_forward(&bpr);
     return loss + inmo_bpr_backward(&bpr, grouping, stepper->dr);
 }
@@ -154,8 +162,16 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
+    const struct inmo_model_kind *kind = stepper->kind;
     struct inmo_gradient gradient;
-    double loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
+    double loss;
+    if (stepper->lazy.touched && kind->provider->is_table && kind->backbone->passes_through &&
+        stepper->softmax.batch == 0) {
+        const struct inmo_grouping *grouping = stepper->grouping + prepare(stepper, step);
+        struct inmo_bpr bpr = pairwise_of(stepper, grouping, stepper->lazy.current, stepper->options->l2);
+        return inmo_pairwise_step(&bpr, grouping, stepper->graph->users, &stepper->lazy, learning_rate, stepper->dr);
+    }
+    loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
     if (stepper->lazy.touched)
         inmo_lazy_write(&stepper->lazy, learning_rate, gradient.rows, gradient.value);
     else

@@ -7,6 +7,7 @@
 #include "train/lazy.h"
 #include "train/listwise.h"
 #include "train/loss.h"
+#include "train/pairwise.h"
 #include "train/sampler.h"
 #include "train/softmax.h"
 

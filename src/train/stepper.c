@@ -235,7 +235,7 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     stepper->self_gradient = inmo_alloc(self_enhanced(stepper) ? 3 * batch * dim : 0, sizeof(float));
     stepper->partial = inmo_alloc((batch / INMO_BPR_CHUNK + 1) * dim, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));
-    stepper->term = inmo_alloc((places > 3 * batch ? places : 3 * batch) / INMO_BPR_CHUNK + 1, sizeof(double));
+    stepper->term = inmo_alloc((places > 3 * batch ? places : 3 * batch) / INMO_BPR_CHUNK + 2, sizeof(double));
     if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->self_gradient ||
         !stepper->partial || !stepper->coefficient || !stepper->term)
         return inmo_fail_memory(error, "training");

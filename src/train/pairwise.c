@@ -1,0 +1,70 @@
+/* pairwise.c - see pairwise.h. */
+#include "train/pairwise.h"
+
+#include "base/threads.h"
+
+#include <omp.h>
+
+enum { CHUNK = INMO_LAZY_CHUNK };
+
+/* Rows of one kind, in chunks; chunk n is always done by thread n % threads. */
+struct span {
+    int32_t first, end, chunks;
+};
+
+static struct span span_of(int32_t first, int32_t end)
+{
+    return (struct span){first, end, (end - first + CHUNK - 1) / CHUNK};
+}
+
+static int32_t rows_of(struct span span, int32_t chunk)
+{
+    int32_t left = span.end - span.first - chunk * CHUNK;
+    return left < CHUNK ? left : CHUNK;
+}
+
+double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t users,
+                          struct inmo_lazy *lazy, double learning_rate, float *scratch)
+{
+    const struct inmo_rows *rows = &grouping->rows;
+    struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
+    struct span user, item;
+    double loss = 0;
+    int32_t split = 0;
+    for (int32_t end = rows->count; split < end;) { /* the first item */
+        int32_t middle = split + (end - split) / 2;
+        if (rows->node[middle] < users)
+            split = middle + 1;
+        else
+            end = middle;
+    }
+    user = span_of(0, split);
+    item = span_of(split, rows->count);
+#pragma omp parallel num_threads(inmo_threads())
+    {
+        int32_t thread = omp_get_thread_num(), threads = omp_get_num_threads(), last = thread;
+        float *gradient = scratch + (int64_t)thread * CHUNK * bpr->dim;
+        for (int32_t chunk = thread; chunk < item.chunks; chunk += threads) {
+            inmo_lazy_read_chunk(lazy, rows, item.first + chunk * CHUNK, rows_of(item, chunk));
+            last = chunk;
+        }
+#pragma omp barrier
+        for (int32_t chunk = thread; chunk < user.chunks; chunk += threads) {
+            int32_t first = user.first + chunk * CHUNK, count = rows_of(user, chunk);
+            inmo_lazy_read_chunk(lazy, rows, first, count);
+            bpr->term[chunk] = inmo_bpr_forward_rows(bpr, grouping, first, count);
+            bpr->term[chunk] += inmo_bpr_backward_rows(bpr, grouping, first, count, gradient);
+            inmo_lazy_write_chunk(lazy, adam, rows, first, count, gradient);
+        }
+#pragma omp barrier
+        for (int32_t chunk = last; chunk >= 0 && chunk < item.chunks; chunk -= threads) {
+            int32_t first = item.first + chunk * CHUNK, count = rows_of(item, chunk);
+            bpr->term[user.chunks + chunk] = inmo_bpr_backward_rows(bpr, grouping, first, count, gradient);
+            inmo_lazy_write_chunk(lazy, adam, rows, first, count, gradient);
+        }
+    }
+    for (int32_t chunk = 0; chunk < user.chunks + item.chunks; chunk++)
+        loss += bpr->term[chunk];
+    inmo_lazy_written(lazy, learning_rate);
+    return loss;
+}
