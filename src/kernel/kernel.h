@@ -103,6 +103,14 @@ struct inmo_bytes_query {
     float scale, length, left_out;
 };
 
+/* Rows that are sums of others: row n is Σ_k factor[k] x[row[k]], k from offset[n] to offset[n + 1] - 1. */
+struct inmo_terms {
+    const int32_t *offset;
+    const int32_t *row;
+    const float *factor;
+    const float *x;
+};
+
 struct inmo_probes;
 
 /* One instruction set's version of the inner loops. */
@@ -117,6 +125,11 @@ struct inmo_kernels {
                       float *out);
     void (*adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row, const struct inmo_pause *pause,
                        struct inmo_adam adam, const float *from, const float *gradient);
+    /* The same with a gradient that is made on the way and never stored. row has `known` rows, of which count are written:
+     * those after them are asked for ahead. */
+    void (*adam_write_sums)(int32_t count, int32_t known, const struct inmo_block *block, const int32_t *row,
+                            const struct inmo_pause *pause, struct inmo_adam adam, const float *from,
+                            const struct inmo_terms *gradient);
     void (*adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
                         const struct inmo_pause *pause);
     /* out += Σ_n factor[n] x[row[n]] */

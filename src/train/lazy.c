@@ -180,17 +180,31 @@ void inmo_lazy_settle(struct inmo_lazy *lazy)
     }
 }
 
-void inmo_lazy_write_chunk(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
-                           int32_t count, const float *gradient)
+/* Of rows that are about to be written. */
+static void pauses_of(struct inmo_lazy *lazy, const int32_t *row, int32_t count, struct inmo_pause *pause)
 {
-    const int32_t *row = rows->node + first;
-    struct inmo_pause pause[CHUNK];
     for (int32_t n = 0; n < count; n++) {
         pause[n] = pause_of(lazy, row[n]);
         lazy->touched[row[n]] = (int32_t)(lazy->now + 1);
     }
-    inmo_kernels()->adam_write(count, &lazy->block, row, pause, adam, lazy->current + (int64_t)first * lazy->block.dim,
-                               gradient);
+}
+
+static void write_chunk(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
+                        int32_t count, const float *gradient)
+{
+    struct inmo_pause pause[CHUNK];
+    pauses_of(lazy, rows->node + first, count, pause);
+    inmo_kernels()->adam_write(count, &lazy->block, rows->node + first, pause, adam,
+                               lazy->current + (int64_t)first * lazy->block.dim, gradient);
+}
+
+void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
+                          int32_t count, int32_t known, const struct inmo_terms *gradient)
+{
+    struct inmo_pause pause[CHUNK];
+    pauses_of(lazy, rows->node + first, count, pause);
+    inmo_kernels()->adam_write_sums(count, known, &lazy->block, rows->node + first, pause, adam,
+                                    lazy->current + (int64_t)first * lazy->block.dim, gradient);
 }
 
 void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
@@ -205,7 +219,7 @@ void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct 
     struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
     for (int32_t first = 0; first < rows->count; first += CHUNK)
-        inmo_lazy_write_chunk(lazy, adam, rows, first, rows->count - first < CHUNK ? rows->count - first : CHUNK,
-                              gradient + (int64_t)first * lazy->block.dim);
+        write_chunk(lazy, adam, rows, first, rows->count - first < CHUNK ? rows->count - first : CHUNK,
+                    gradient + (int64_t)first * lazy->block.dim);
     inmo_lazy_written(lazy, learning_rate);
 }

@@ -80,37 +80,81 @@ static void add_entries(const struct inmo_bpr *bpr, const int32_t *entry, int32_
     inmo_kernels()->add_rows(bpr->dim, terms, factor, row, bpr->x, sum);
 }
 
-double inmo_bpr_backward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
-                              int32_t count, float *gradient)
-{
-    const struct inmo_kernels *kernels = inmo_kernels();
-    size_t dim = (size_t)bpr->dim;
-    double squares = 0;
-    memset(gradient, 0, (size_t)count * dim * sizeof *gradient);
-    for (int32_t n = first; n < first + count; n++) {
-        float *sum = gradient + (size_t)(n - first) * dim;
-        int32_t begin = grouping->offset[n], end = grouping->offset[n + 1];
-        for (int32_t e = begin; e < end; e += CHUNK)
-            add_entries(bpr, grouping->entry + e, end - e < CHUNK ? end - e : CHUNK, sum);
-        for (size_t j = 0; bpr->w && j < dim; j++)
-            sum[j] *= bpr->w[j];
-        if (bpr->l2 > 0)
-            squares += square_norm(kernels, bpr->dim, bpr->l2 * (end - begin),
-                                   bpr->x + (size_t)bpr->index[grouping->entry[begin]] * dim, sum);
-    }
-    return squares;
-}
-
 double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, float *gradient)
 {
+    const struct inmo_kernels *kernels = inmo_kernels();
     int32_t count = grouping->rows.count, chunks = (count + CHUNK - 1) / CHUNK;
+    size_t dim = (size_t)bpr->dim;
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
     for (int32_t chunk = 0; chunk < chunks; chunk++) {
-        int32_t first = chunk * CHUNK;
-        bpr->term[chunk] = inmo_bpr_backward_rows(bpr, grouping, first, count - first < CHUNK ? count - first : CHUNK,
-                                                  gradient + (size_t)first * (size_t)bpr->dim);
+        int32_t last = (chunk + 1) * CHUNK < count ? (chunk + 1) * CHUNK : count;
+        double squares = 0;
+        memset(gradient + (size_t)(chunk * CHUNK) * dim, 0, (size_t)(last - chunk * CHUNK) * dim * sizeof *gradient);
+        for (int32_t n = chunk * CHUNK; n < last; n++) {
+            float *sum = gradient + (size_t)n * dim;
+            int32_t begin = grouping->offset[n], end = grouping->offset[n + 1];
+            for (int32_t e = begin; e < end; e += CHUNK)
+                add_entries(bpr, grouping->entry + e, end - e < CHUNK ? end - e : CHUNK, sum);
+            for (size_t j = 0; bpr->w && j < dim; j++)
+                sum[j] *= bpr->w[j];
+            if (bpr->l2 > 0)
+                squares += square_norm(kernels, bpr->dim, bpr->l2 * (end - begin),
+                                       bpr->x + (size_t)bpr->index[grouping->entry[begin]] * dim, sum);
+        }
+        bpr->term[chunk] = squares;
     }
     return sum_of(bpr->term, chunks);
+}
+
+/* Where the terms of row n begin: users come first and have two for each place, items one; and one for l2. */
+static int32_t terms_before(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t n)
+{
+    int32_t places = grouping->offset[n];
+    return places + (places < bpr->batch ? places : bpr->batch) + (bpr->l2 > 0 ? n : 0);
+}
+
+struct inmo_terms inmo_bpr_terms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                                 int32_t count, int32_t *offset)
+{
+    const float *coefficient = bpr->coefficient;
+    const int32_t batch = bpr->batch, begin = terms_before(bpr, grouping, first), *index = bpr->index;
+    int32_t *row = bpr->term_row + begin, found = 0;
+    float *factor = bpr->term_factor + begin;
+    for (int32_t n = first; n < first + count; n++) {
+        const int32_t *place = grouping->entry + grouping->offset[n];
+        int32_t places = grouping->offset[n + 1] - grouping->offset[n];
+        int is_user = place[0] < batch;
+        offset[n - first] = found;
+        for (int32_t e = 0; is_user && e < places; e++) { /* c (x_neg - x_pos) */
+            row[found] = index[2 * batch + place[e]];
+            factor[found++] = coefficient[place[e]];
+            row[found] = index[batch + place[e]];
+            factor[found++] = -coefficient[place[e]];
+        }
+        for (int32_t e = 0; !is_user && e < places; e++) { /* ±c x_user */
+            int positive = place[e] < 2 * batch;
+            int32_t b = place[e] - (positive ? batch : 2 * batch);
+            row[found] = index[b];
+            factor[found++] = positive ? -coefficient[b] : coefficient[b];
+        }
+        if (bpr->l2 > 0) {
+            row[found] = n;
+            factor[found++] = (float)(2 * (bpr->l2 * places));
+        }
+    }
+    offset[count] = found;
+    return (struct inmo_terms){offset, row, factor, bpr->x};
+}
+
+double inmo_bpr_square_norms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first, int32_t count)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    double sum = 0;
+    for (int32_t n = first; bpr->l2 > 0 && n < first + count; n++) {
+        const float *x = bpr->x + (size_t)n * (size_t)bpr->dim;
+        sum += bpr->l2 * (grouping->offset[n + 1] - grouping->offset[n]) * (double)kernels->dot(bpr->dim, x, x);
+    }
+    return sum;
 }
 
 void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw)

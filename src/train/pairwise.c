@@ -23,8 +23,18 @@ static int32_t rows_of(struct span span, int32_t chunk)
     return left < CHUNK ? left : CHUNK;
 }
 
+/* Gradients and Adam; returns what l2 adds to the loss. */
+static double write_chunk(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                          int32_t count, struct inmo_adam adam, struct inmo_lazy *lazy)
+{
+    int32_t offset[CHUNK + 1];
+    struct inmo_terms gradient = inmo_bpr_terms(bpr, grouping, first, count, offset);
+    inmo_lazy_write_sums(lazy, adam, &grouping->rows, first, count, count, &gradient);
+    return inmo_bpr_square_norms(bpr, grouping, first, count);
+}
+
 double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t users,
-                          struct inmo_lazy *lazy, double learning_rate, float *scratch)
+                          struct inmo_lazy *lazy, double learning_rate)
 {
     const struct inmo_rows *rows = &grouping->rows;
     struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
@@ -43,7 +53,6 @@ double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping
 #pragma omp parallel num_threads(inmo_threads())
     {
         int32_t thread = omp_get_thread_num(), threads = omp_get_num_threads(), last = thread;
-        float *gradient = scratch + (int64_t)thread * CHUNK * bpr->dim;
         for (int32_t chunk = thread; chunk < item.chunks; chunk += threads) {
             inmo_lazy_read_chunk(lazy, rows, item.first + chunk * CHUNK, rows_of(item, chunk));
             last = chunk;
@@ -53,14 +62,12 @@ double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping
             int32_t first = user.first + chunk * CHUNK, count = rows_of(user, chunk);
             inmo_lazy_read_chunk(lazy, rows, first, count);
             bpr->term[chunk] = inmo_bpr_forward_rows(bpr, grouping, first, count);
-            bpr->term[chunk] += inmo_bpr_backward_rows(bpr, grouping, first, count, gradient);
-            inmo_lazy_write_chunk(lazy, adam, rows, first, count, gradient);
+            bpr->term[chunk] += write_chunk(bpr, grouping, first, count, adam, lazy);
         }
 #pragma omp barrier
         for (int32_t chunk = last; chunk >= 0 && chunk < item.chunks; chunk -= threads) {
             int32_t first = item.first + chunk * CHUNK, count = rows_of(item, chunk);
-            bpr->term[user.chunks + chunk] = inmo_bpr_backward_rows(bpr, grouping, first, count, gradient);
-            inmo_lazy_write_chunk(lazy, adam, rows, first, count, gradient);
+            bpr->term[user.chunks + chunk] = write_chunk(bpr, grouping, first, count, adam, lazy);
         }
     }
     for (int32_t chunk = 0; chunk < user.chunks + item.chunks; chunk++)

@@ -77,6 +77,8 @@ static struct inmo_bpr pairwise_of(const struct inmo_stepper *stepper, const str
         .index = grouping->row,
         .coefficient = stepper->coefficient,
         .term = stepper->term,
+        .term_row = stepper->term_row,
+        .term_factor = stepper->term_factor,
     };
 }
 
@@ -162,14 +164,12 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
-    const struct inmo_model_kind *kind = stepper->kind;
     struct inmo_gradient gradient;
     double loss;
-    if (stepper->lazy.touched && kind->provider->is_table && kind->backbone->passes_through &&
-        stepper->softmax.batch == 0) {
+    if (stepper->term_row) {
         const struct inmo_grouping *grouping = stepper->grouping + prepare(stepper, step);
         struct inmo_bpr bpr = pairwise_of(stepper, grouping, stepper->lazy.current, stepper->options->l2);
-        return inmo_pairwise_step(&bpr, grouping, stepper->graph->users, &stepper->lazy, learning_rate, stepper->dr);
+        return inmo_pairwise_step(&bpr, grouping, stepper->graph->users, &stepper->lazy, learning_rate);
     }
     loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
     if (stepper->lazy.touched)
