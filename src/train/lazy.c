@@ -139,7 +139,8 @@ static void catch_up_early(const struct inmo_lazy *lazy, const struct inmo_kerne
     }
 }
 
-void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, int32_t first, int32_t count)
+void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, int32_t first, int32_t count,
+                          struct inmo_chunk next)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const int32_t *row = rows->node + first;
@@ -147,16 +148,25 @@ void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, 
     struct inmo_pause pause[CHUNK];
     for (int32_t n = 0; n < count; n++)
         pause[n] = pause_of(lazy, row[n]);
-    kernels->adam_read(count, &lazy->block, row, pause, lazy->current + first * dim);
+    kernels->adam_read(count, &lazy->block, row, pause, next, lazy->current + first * dim);
     for (int32_t n = 0; lazy->now < EARLY + RING && n < count; n++)
         catch_up_early(lazy, kernels, row[n], lazy->current + (first + n) * dim);
 }
 
+/* The chunk from row first on. */
+static struct inmo_chunk chunk_at(const struct inmo_rows *rows, int64_t first)
+{
+    int64_t left = rows->count - first;
+    return (struct inmo_chunk){(int32_t)(left < 0 ? 0 : left < CHUNK ? left : CHUNK), rows->node + (left < 0 ? 0 : first)};
+}
+
 const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows)
 {
-#pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
+    int threads = inmo_threads();
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int32_t first = 0; first < rows->count; first += CHUNK)
-        inmo_lazy_read_chunk(lazy, rows, first, rows->count - first < CHUNK ? rows->count - first : CHUNK);
+        inmo_lazy_read_chunk(lazy, rows, first, chunk_at(rows, first).count,
+                             chunk_at(rows, first + (int64_t)threads * CHUNK));
     return lazy->current;
 }
 
@@ -189,21 +199,12 @@ static void pauses_of(struct inmo_lazy *lazy, const int32_t *row, int32_t count,
     }
 }
 
-static void write_chunk(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
-                        int32_t count, const float *gradient)
-{
-    struct inmo_pause pause[CHUNK];
-    pauses_of(lazy, rows->node + first, count, pause);
-    inmo_kernels()->adam_write(count, &lazy->block, rows->node + first, pause, adam,
-                               lazy->current + (int64_t)first * lazy->block.dim, gradient);
-}
-
 void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
-                          int32_t count, int32_t known, const struct inmo_terms *gradient)
+                          int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient)
 {
     struct inmo_pause pause[CHUNK];
     pauses_of(lazy, rows->node + first, count, pause);
-    inmo_kernels()->adam_write_sums(count, known, &lazy->block, rows->node + first, pause, adam,
+    inmo_kernels()->adam_write_sums(count, &lazy->block, rows->node + first, pause, next, adam,
                                     lazy->current + (int64_t)first * lazy->block.dim, gradient);
 }
 
@@ -217,9 +218,15 @@ void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
 void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows, const float *gradient)
 {
     struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
-#pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
-    for (int32_t first = 0; first < rows->count; first += CHUNK)
-        write_chunk(lazy, adam, rows, first, rows->count - first < CHUNK ? rows->count - first : CHUNK,
-                    gradient + (int64_t)first * lazy->block.dim);
+    int threads = inmo_threads();
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int32_t first = 0; first < rows->count; first += CHUNK) {
+        struct inmo_chunk here = chunk_at(rows, first), next = chunk_at(rows, first + (int64_t)threads * CHUNK);
+        int64_t at = (int64_t)first * lazy->block.dim;
+        struct inmo_pause pause[CHUNK];
+        pauses_of(lazy, here.row, here.count, pause);
+        inmo_kernels()->adam_write(here.count, &lazy->block, here.row, pause, next, adam, lazy->current + at,
+                                   gradient + at);
+    }
     inmo_lazy_written(lazy, learning_rate);
 }

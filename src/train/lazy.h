@@ -49,12 +49,13 @@ const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows
 /* Update number now + 1, of the rows read last; gradient[n] is that of rows->node[n]. */
 void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows, const float *gradient);
 /* The same in pieces, for steps that do more with rows while they are near (pairwise.h): at most CHUNK rows from first,
- * serially; rows of different calls may be done by different threads. The gradient is made on the way; of the rows from first
- * on, `known` will be written soon. written ends an update all of whose rows have been written, with adam as inmo_adam_at
+ * serially; rows of different calls may be done by different threads. The gradient is made on the way; next is
+ * what the same thread will want afterwards. written ends an update all of whose rows have been written, with adam as inmo_adam_at
  * gives it for update now + 1. */
-void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, int32_t first, int32_t count);
+void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, int32_t first, int32_t count,
+                          struct inmo_chunk next);
 void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
-                          int32_t count, int32_t known, const struct inmo_terms *gradient);
+                          int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient);
 void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate);
 
 /* Brings all rows up to date. */
