@@ -6,6 +6,7 @@
 #include <omp.h>
 
 enum { CHUNK = INMO_LAZY_CHUNK };
+_Static_assert((int)CHUNK >= (int)INMO_BPR_CHUNK, "bpr->term has room for a term of each chunk");
 
 /* Rows of one kind, in chunks; chunk n is always done by thread n % threads. */
 struct span {
