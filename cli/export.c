@@ -123,7 +123,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         source.id = users ? inmo_view_user_id : inmo_view_item_id;
         (users ? inmo_view_users : inmo_view_items)(view.view, &source.matrix);
         if (!source.matrix.columns)
-            status = cli_fail(error, INMO_UNSUPPORTED, "%s has no representations to export",
+            status = cli_fail(error, INMO_UNSUPPORTED, "%s has no representations to export; its tensors are in the model file, which numpy and "
+                              "others read (docs/formats.md)",
                               options->argument.value[0]);
     }
     if (!status)

@@ -53,6 +53,29 @@ static void print_record(const char *text)
     json_decref(record);
 }
 
+/* A system's tensors: names and shapes. */
+static json_t *tensors_of(const struct inmo_model *model)
+{
+    json_t *list = json_array();
+    struct inmo_tensor_info tensor;
+    for (size_t n = 0; inmo_model_tensor(model, n, &tensor); n++) {
+        json_t *shape = json_pack("[I]", (json_int_t)tensor.rows);
+        if (tensor.columns)
+            json_array_append_new(shape, json_integer(tensor.columns));
+        json_array_append_new(list, json_pack("{ss ss so}", "name", tensor.name, "type", tensor.type, "shape", shape));
+    }
+    return list;
+}
+
+static void print_tensors(const struct inmo_model *model)
+{
+    struct inmo_tensor_info tensor;
+    char a[32], b[32];
+    for (size_t n = 0; inmo_model_tensor(model, n, &tensor); n++)
+        printf("  %-20s %s, %s%s%s\n", tensor.name, tensor.type, cli_thousands(tensor.rows, a),
+               tensor.columns ? " x " : "", tensor.columns ? cli_thousands(tensor.columns, b) : "");
+}
+
 static enum inmo_status show_model(const char *path, int json, double bytes, struct inmo_error *error)
 {
     struct inmo_model *model = NULL;
@@ -63,24 +86,28 @@ static enum inmo_status show_model(const char *path, int json, double bytes, str
         inmo_model_info(model, &info);
         if (json) {
             cli_json_put(stdout,
-                         json_pack("{ss so sI ss si si si si si si sI sI so so}", "kind", "model", "path",
+                         json_pack("{ss so sI ss si si si si si si sI sI so so so}", "kind", "model", "path",
                                    cli_json_text(path), "bytes", (json_int_t)bytes, "model", info.name, "dim",
                                    info.dim, "layers", info.layers, "users", (int)info.users, "items",
                                    (int)info.items, "user_templates", (int)info.user_templates, "item_templates",
                                    (int)info.item_templates, "parameters", (json_int_t)info.parameters,
                                    "interactions", (json_int_t)info.interactions, "settings",
-                                   cli_json_parsed(info.configuration), "record", cli_json_parsed(info.record)),
+                                   cli_json_parsed(info.configuration), "record", cli_json_parsed(info.record), "tensors",
+                                   tensors_of(model)),
                          1);
         } else {
             char a[32], b[32];
             printf("%s: a model, %.3g MB\n", path, bytes / 1e6);
             printf("  model                %s\n", info.name);
-            printf("  dimensions           %d\n  layers               %d\n", info.dim, info.layers);
+            if (info.dim)
+                printf("  dimensions           %d\n  layers               %d\n", info.dim, info.layers);
             printf("  users, items         %s, %s\n", cli_thousands(info.users, a), cli_thousands(info.items, b));
-            printf("  templates            %s, %s\n", cli_thousands(info.user_templates, a),
-                   cli_thousands(info.item_templates, b));
+            if (info.dim)
+                printf("  templates            %s, %s\n", cli_thousands(info.user_templates, a),
+                       cli_thousands(info.item_templates, b));
             printf("  parameters           %s\n", cli_thousands(info.parameters, a));
             printf("  interactions         %s\n", cli_thousands(info.interactions, a));
+            print_tensors(model);
             print_members("settings", info.configuration);
             print_record(info.record);
         }

@@ -31,7 +31,7 @@ static void print_json(const struct similar_settings *settings, const struct inm
 {
     json_t *entries = json_array();
     for (size_t n = 0; n < list->count; n++)
-        json_array_append_new(entries, json_pack("{so so}", "id", cli_json_text(list->entry[n].id), "cosine",
+        json_array_append_new(entries, json_pack("{so so}", "id", cli_json_text(list->entry[n].id), list->measure,
                                                  cli_json_number(list->entry[n].score)));
     cli_json_put(stdout,
                  json_pack("{so so}", settings->item ? "item" : "user",
@@ -45,7 +45,7 @@ static void print_text(const struct similar_settings *settings, const struct inm
     for (size_t n = 0; n < list->count; n++)
         if ((int)strlen(list->entry[n].id) > widest)
             widest = (int)strlen(list->entry[n].id);
-    printf("like %s, by cosine\n", settings->item ? settings->item : settings->user);
+    printf("like %s, by %s\n", settings->item ? settings->item : settings->user, list->measure);
     for (size_t n = 0; n < list->count; n++)
         printf("%4zu  %-*s  %7.4f\n", n + 1, widest, list->entry[n].id, list->entry[n].score);
 }

@@ -212,20 +212,32 @@ INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, c
 struct inmo_model;
 
 struct inmo_train_options {
-    const char *model;          /* inmo-lightgcn (default), inmo-mf, lightgcn, mf, popular */
+    const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, lightgcn, mf, ngcf,
+                                   imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
-    int batch;                  /* triples a step; default 2048 */
+    int batch;                  /* triples a step (listwise: users); default 2048 */
+    int most_steps;             /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
+    int neighbours;             /* item-knn: k, nearest items kept for each item */
+    const char *similarity;     /* item-knn: cosine|jaccard */
+    double shrinkage;           /* item-knn: h, added to the denominator of a similarity */
+    int most_items;             /* ease: only so many of the most frequent items; 0 (default): all */
+    double unobserved;          /* ials: alpha0, weight of every pair that was not observed */
+    double l2_exponent;         /* ials: nu, how the weight of a squared norm grows with the degree */
+    double low_pass;            /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;       /* Adam's */
     double l2;                  /* lambda */
     double dropout;             /* p: share of interactions dropped from the INMO sums in a step */
+    double graph_dropout;       /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;         /* beta: weight of the self-enhanced loss */
     double annealing;           /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
+    double popularity;          /* gamma: an item's representation is scaled by degree^gamma; default 0 */
     const char *eval_alpha;     /* one|reached: the alpha used outside training */
     double user_templates;      /* share of users that are templates, (0, 1] */
     double item_templates;      /* share of items that are templates, (0, 1] */
     const char *template_rule;  /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
-    double init_scale;          /* standard deviation of the starting parameters; default 0.1 */
+    const char *init;           /* normal|kaiming: distribution of the starting embeddings */
+    double init_scale;          /* normal: standard deviation; default 0.1 */
     const char *start;          /* random|spectral: templates start at random or from a truncated SVD */
     double start_scale;         /* spectral: length of the starting embeddings */
     const char *loss;           /* bpr|softmax|listwise */
@@ -275,7 +287,7 @@ INMO_API void inmo_model_free(struct inmo_model *model);
 
 struct inmo_model_info {
     const char *name;            /* "inmo-lightgcn" */
-    int dim, layers;
+    int dim, layers;             /* dim 0: no vectors (popular, item-knn, ease, gf-cf) */
     int32_t users, items;        /* known by id */
     int32_t user_templates, item_templates;
     int64_t parameters;
@@ -410,6 +422,7 @@ struct inmo_list {
     double coverage;       /* share of the history the model can use (template items for inmo models) */
     int unknown_items;     /* items of the history, allow or deny list that nobody has seen; passed over */
     int fallback;          /* 1: nothing of the history could be used, and the list is by popularity */
+    const char *measure;   /* of inmo_similar: what score is, "cosine" or "weight"; else NULL */
 };
 /* Errors: UNKNOWN (user), UNSUPPORTED (an unseen person with a lookup model), MEMORY. */
 INMO_API enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
@@ -424,12 +437,16 @@ INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k
                                                         const struct inmo_entry *entry),
                                              void *context, struct inmo_error *error);
 
-/* The k nearest by cosine of their representations. Exactly one of item and user is not NULL. */
+/* The k nearest by cosine of their representations or, for systems that have none (item-knn, ease, gf-cf), the k items
+ * with the largest weights for a history of this item alone. Exactly one of item and user is not NULL.
+ * Errors: UNKNOWN, UNSUPPORTED (popular; users of a system without representations). */
 INMO_API enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
                                        struct inmo_list **list, struct inmo_error *error);
 
 /* Which part of the score of item comes from where. The contributions sum to the score (to rounding): one entry
- * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). */
+ * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). ngcf models
+ * are not linear in the history: there an item's entry is what the score would lose without it, and "(the rest)" is
+ * what is left. */
 struct inmo_explanation {
     double score;
     size_t count;
@@ -447,10 +464,20 @@ struct inmo_matrix {
     int columns;
     const float *value;  /* (rows, columns), row-major; belongs to the view */
 };
-/* Final representations; the score of user u and item i is the dot product of their rows. */
+/* Final representations; the score of user u and item i is the dot product of their rows. No columns where a model has
+ * none (popular, item-knn, ease, gf-cf). */
 INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
 INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
-/* External ids of the rows above. */
+/* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf), as the model file has it (docs/formats.md). */
+struct inmo_tensor_info {
+    const char *name;
+    const char *type;       /* "F32", "I32", "I64" */
+    int64_t rows, columns;  /* columns 0: a vector */
+    const void *data;       /* belongs to the model */
+};
+/* Fills *info with tensor number n and returns 1; 0 when there are not so many. */
+INMO_API int inmo_model_tensor(const struct inmo_model *model, size_t n, struct inmo_tensor_info *info);
+/* External ids of the rows of a view's representations. */
 INMO_API const char *inmo_view_user_id(const struct inmo_view *view, int64_t row);
 INMO_API const char *inmo_view_item_id(const struct inmo_view *view, int64_t row);
 

@@ -55,6 +55,7 @@ static inline struct inmo_model *model_of(const json_t *golden)
     const json_t *templates[2] = {json_object_get(golden, "user_templates"), json_object_get(golden, "item_templates")};
     const json_t *after = json_object_get(golden, "after");
     float *parameter = inmo_alloc(json_array_size(after), sizeof *parameter);
+    size_t own;
     assert_non_null(model);
     model->kind = inmo_model_kind_find(json_string_value(json_object_get(golden, "model")));
     model->dim = integer(golden, "dim");
@@ -66,8 +67,9 @@ static inline struct inmo_model *model_of(const json_t *golden)
     for (size_t n = 0; n < json_array_size(after); n++)
         parameter[n] = (float)json_number_value(json_array_get(after, n));
     model->parameter = parameter;
+    model->own = inmo_alloc(json_array_size(after), sizeof *model->own); /* the end of the block */
     model->rows = USERS + ITEMS;
-    if (model->kind->provider->inductive) {
+    if (model->kind->provider->templates) {
         int32_t *node = inmo_alloc(USERS + ITEMS, sizeof *node), rows = 0;
         for (int side = 0; side < 2; side++)
             for (size_t n = 0; n < json_array_size(templates[side]); n++)
@@ -76,6 +78,8 @@ static inline struct inmo_model *model_of(const json_t *golden)
         model->rows = rows;
     }
     assert_int_equal(json_array_size(after), inmo_model_parameter_count(model));
+    own = ((size_t)model->rows + (size_t)model->kind->provider->extra_rows) * (size_t)model->dim;
+    memcpy(model->own, parameter + own, (json_array_size(after) - own) * sizeof *parameter);
     return model;
 }
 

@@ -499,10 +499,70 @@ static void test_above(void **state)
         }
 }
 
+/* ---- A layer's activation ---------------------------------------------------------------------------------- */
+
+/* Every variant equals the twin to the last bit: nothing is summed. */
+static void test_activation(void **state)
+{
+    static const int dims[] = {1, 5, 16, 18, 64};
+    const struct inmo_kernels *kernels;
+    (void)state;
+    for (int n = 0; (kernels = inmo_kernels_at(n)) != NULL; n++)
+        for (size_t d = 0; d < COUNT(dims); d++)
+            for (int dropped = 0; dropped < 2; dropped++) {
+                struct inmo_activation activation = {77, dropped ? 0x60000000u : 0, dropped ? 1.6f : 1, 0.2f};
+                size_t size = (size_t)dims[d];
+                float *bias = numbers(size, 60), *x = numbers(size, 61), *y = numbers(size, 61);
+                float *g = numbers(size, 62), *wanted = numbers(size, 62);
+                x[0] = y[0] = -bias[0]; /* exactly at the kink */
+                kernels->activate(dims[d], &activation, 12, bias, x);
+                inmo_activate_reference(dims[d], &activation, 12, bias, y);
+                for (size_t j = 0; j < size; j++)
+                    assert_true(x[j] == y[j]);
+                kernels->activate_back(dims[d], &activation, 12, x, g);
+                inmo_activate_back_reference(dims[d], &activation, 12, y, wanted);
+                for (size_t j = 0; j < size; j++) {
+                    assert_true(g[j] == wanted[j]);
+                    assert_true(dropped || g[j] != 0);
+                }
+                inmo_free(wanted);
+                inmo_free(g);
+                inmo_free(y);
+                inmo_free(x);
+                inmo_free(bias);
+            }
+}
+
+/* A gather that adds to what stands in its own output: the same as adding from another array. */
+static void test_gather_in_place(void **state)
+{
+    static const int dims[] = {5, 64};
+    struct inmo_graph *graph = random_graph(40, 50, 0.2, 0);
+    (void)state;
+    for (size_t d = 0; d < COUNT(dims); d++) {
+        struct inputs inputs = make_inputs(graph, dims[d]);
+        size_t size = (size_t)graph->nodes * (size_t)dims[d];
+        float *plus = numbers(size, 9), *found = numbers(size, 9), *expected = inmo_alloc(size, sizeof *expected);
+        struct inmo_gather job = make_job(&inputs, WEIGHT | DROP, expected);
+        job.plus = plus;
+        inmo_gather_reference(&job);
+        job.plus = job.out = found;
+        inmo_gather(&job);
+        for (size_t n = 0; n < size; n++)
+            assert_near(found[n], expected[n], 1e-5);
+        inmo_free(expected);
+        inmo_free(found);
+        inmo_free(plus);
+        free_inputs(&inputs);
+    }
+    inmo_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gather),    cmocka_unit_test(test_gather_long_rows),
+        cmocka_unit_test(test_gather),    cmocka_unit_test(test_gather_in_place), cmocka_unit_test(test_activation),
+        cmocka_unit_test(test_gather_long_rows),
         cmocka_unit_test(test_gather_options_matter),
         cmocka_unit_test(test_adam),      cmocka_unit_test(test_adam_rows),
         cmocka_unit_test(test_dot),       cmocka_unit_test(test_exponentials),

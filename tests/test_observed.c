@@ -3,9 +3,10 @@
  * from the formulas of docs/math.md, in double and one term at a time. */
 #include "golden_world.h"
 
-static const char *const models[] = {"inmo-mf-d5",   "inmo-mf-half-d5", "inmo-lightgcn-d5", "inmo-lightgcn-half-d32",
-                                     "lightgcn-d5",  "mf-d5"};
-enum { INDUCTIVE = 4 }; /* so many of them come first */
+static const char *const models[] = {"inmo-mf-d5",       "inmo-mf-half-d5",        "inmo-lightgcn-d5",
+                                     "inmo-lightgcn-half-d32", "inmo-ngcf-drop-d5", "inmo-ngcf-half-drop-d5",
+                                     "inmo-imc-gae-half-drop-d5", "imc-gae-d5", "lightgcn-d5", "ngcf-d5", "mf-d5"};
+enum { INDUCTIVE = 8 }; /* so many of them come first */
 
 /* zoe and film are new; u1 and i5 get something they did not have; two lines say what is known already. */
 static const char news[] = "zoe i0, zoe i2, u1 film, zoe film, u1 film, u1 i5, u0 i0";
@@ -21,10 +22,13 @@ static void naive_embedding(const struct inmo_view *view, int32_t v, double *e)
     int is_user = v < graph->users, count = 0;
     int32_t number = is_user ? v : v - graph->users;
     memset(e, 0, (size_t)model->dim * sizeof *e);
-    if (!model->kind->provider->inductive) {
+    if (!model->kind->provider->templates) {
         int known = number < (is_user ? USERS : ITEMS);
         for (int j = 0; j < model->dim && known; j++)
             e[j] = model->parameter[(number + (is_user ? 0 : USERS)) * model->dim + j];
+        for (int j = 0; j < model->dim && !known && model->kind->provider->inductive; j++)
+            for (int n = 0; n < USERS + ITEMS; n++)
+                e[j] += model->parameter[n * model->dim + j] / (double)(USERS + ITEMS);
         return;
     }
     for (int64_t n = graph->offset[v]; n < graph->offset[v + 1]; n++)
@@ -40,15 +44,62 @@ static void naive_embedding(const struct inmo_view *view, int32_t v, double *e)
         e[j] = (e[j] + model->parameter[(model->rows + !is_user) * model->dim + j]) / (count + 1);
 }
 
-/* r = (r^0 + ... + r^K)/(K + 1), r^{l+1}_v = Σ_w r^l_w / sqrt(d_v d_w). */
+/* NGCF: m = mean of x over v and its neighbours; y = LeakyReLU(W1 m + b1 + W2 (x_v m) + b2); r = (e, y^1/|y^1|, ...). */
+static void naive_ngcf(const struct inmo_view *view, double *r)
+{
+    const struct inmo_graph *graph = view->graph;
+    int dim = view->model->dim;
+    double x[32 * 32], y[32 * 32];
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        naive_embedding(view, v, x + v * dim);
+        memcpy(r + v * view->scorer.dim, x + v * dim, (size_t)dim * sizeof *r);
+    }
+    for (int l = 0; l < view->model->layers; l++) {
+        const float *w1 = view->model->own + l * 2 * dim * (dim + 1), *b1 = w1 + dim * dim, *w2 = b1 + dim;
+        for (int32_t v = 0; v < graph->nodes; v++) {
+            double m[32], norm = 0;
+            for (int j = 0; j < dim; j++) {
+                m[j] = x[v * dim + j];
+                for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
+                    m[j] += x[graph->neighbour[e] * dim + j];
+                m[j] /= (double)inmo_graph_degree(graph, v) + 1;
+            }
+            for (int j = 0; j < dim; j++) {
+                double sum = (double)b1[j] + w2[dim * dim + j];
+                for (int k = 0; k < dim; k++)
+                    sum += w1[j * dim + k] * m[k] + w2[j * dim + k] * x[v * dim + k] * m[k];
+                y[v * dim + j] = sum > 0 ? sum : 0.2 * sum;
+                norm += y[v * dim + j] * y[v * dim + j];
+            }
+            for (int j = 0; j < dim; j++)
+                r[v * view->scorer.dim + (l + 1) * dim + j] = y[v * dim + j] / sqrt(norm);
+        }
+        memcpy(x, y, sizeof x);
+    }
+}
+
+/* lightgcn: r = (r^0 + ... + r^K)/(K + 1), r^{l+1}_v = Σ_w r^l_w / sqrt(d_v d_w); imc-gae: the same with r^0 = (e, g, s)
+ * and r = Σ r^l/(l + 1). */
 static void naive_representations(const struct inmo_view *view, double *r)
 {
     const struct inmo_graph *graph = view->graph;
-    size_t dim = (size_t)view->dim, size = (size_t)graph->nodes * dim;
-    double *now = calloc(size, sizeof *now), *next = calloc(size, sizeof *next);
+    size_t dim = (size_t)view->scorer.dim, size = (size_t)graph->nodes * dim, d = (size_t)view->model->dim;
+    int weighted = strcmp(view->model->kind->backbone->name, "imc-gae") == 0;
+    double *now, *next;
+    if (strcmp(view->model->kind->backbone->name, "ngcf") == 0) {
+        naive_ngcf(view, r);
+        return;
+    }
+    now = calloc(size, sizeof *now);
+    next = calloc(size, sizeof *next);
     assert_true(now && next);
-    for (int32_t v = 0; v < graph->nodes; v++)
+    for (int32_t v = 0; v < graph->nodes; v++) {
         naive_embedding(view, v, now + (size_t)v * dim);
+        for (size_t j = 0; j < d && weighted; j++) {
+            now[(size_t)v * dim + d + j] = view->model->own[(v < graph->users ? 0 : d) + j];
+            now[(size_t)v * dim + 2 * d + j] = view->model->own[2 * d + j];
+        }
+    }
     memcpy(r, now, size * sizeof *r);
     for (int l = 0; l < view->model->layers; l++) {
         memset(next, 0, size * sizeof *next);
@@ -61,10 +112,10 @@ static void naive_representations(const struct inmo_view *view, double *r)
             }
         memcpy(now, next, size * sizeof *now);
         for (size_t n = 0; n < size; n++)
-            r[n] += now[n];
+            r[n] += weighted ? now[n] / (l + 2) : now[n];
     }
     for (size_t n = 0; n < size; n++)
-        r[n] /= view->model->layers + 1;
+        r[n] /= weighted ? 1 : view->model->layers + 1;
     free(next);
     free(now);
 }
@@ -82,8 +133,8 @@ static void test_observed_representations(void **state)
         assert_string_equal(inmo_view_user_id(world.view, USERS), "zoe");
         assert_string_equal(inmo_view_item_id(world.view, ITEMS), "film");
         naive_representations(world.view, expected);
-        for (int32_t n = 0; n < graph->nodes * world.view->dim; n++)
-            assert_near(world.view->r[n], expected[n], 1e-6);
+        for (int32_t n = 0; n < graph->nodes * world.view->scorer.dim; n++)
+            assert_near(world.view->scorer.r[n], expected[n], 1e-6);
         close_world(&world);
     }
 }
@@ -160,7 +211,7 @@ static void test_folded_or_observed(void **state)
         double dot = 0, norm[2] = {0, 0}, worst = 0;
         must(inmo_person_make(without.view, &unseen, &folded, &error));
         must(inmo_person_make(with.view, &known, &observed, &error));
-        for (int j = 0; j < without.model->dim; j++) {
+        for (int j = 0; j < without.view->scorer.dim; j++) {
             dot += (double)folded.r[j] * observed.r[j];
             norm[0] += (double)folded.r[j] * folded.r[j];
             norm[1] += (double)observed.r[j] * observed.r[j];
@@ -302,7 +353,7 @@ static void test_similar(void **state)
     for (int is_item = 0; is_item < 2; is_item++) {
         const char *item = is_item ? "film" : NULL, *user = is_item ? NULL : "u0";
         int32_t count = is_item ? ITEMS + 1 : USERS + 1, self = is_item ? ITEMS : 0;
-        const float *row = is_item ? inmo_view_item_row(view, 0) : view->r;
+        const float *row = is_item ? inmo_view_item_row(view, 0) : view->scorer.r;
         must(inmo_similar(view, item, user, 100, &list, &error));
         assert_int_equal(list->count, count - 1); /* not itself */
         for (int32_t n = 0; n < count; n++) {

@@ -98,13 +98,34 @@ static struct inmo_csr make_mask(int32_t users, int32_t items, uint64_t stream, 
     return (struct inmo_csr){users, items, offset, column};
 }
 
-/* Lists are those of the twin, at one and two threads; the scores are those of the items in them. */
+/* The same scores by a function; it counts in its scratch that it is its own, and must never see more users than it
+ * asked for. */
+enum { AT_ONCE = 7 };
+static void fill_products(const void *context, const int32_t *who, int32_t count, void *scratch, float *score)
+{
+    const struct inmo_rank *job = context;
+    int64_t *calls = scratch;
+    assert_true(count >= 1 && count <= AT_ONCE && *calls >= 0);
+    ++*calls;
+    for (int32_t n = 0; n < count; n++)
+        for (int32_t i = 0; i < job->items; i++) {
+            float dot = 0;
+            for (int j = 0; j < job->dim; j++)
+                dot += job->user[who[n] * job->dim + j] * job->item[i * job->dim + j];
+            score[n * job->items + i] = dot;
+        }
+}
+
+/* Lists are those of the twin, at one and two threads, by products and by a function that fills; the scores are those of
+ * the items in them. */
 static void check_rank(struct inmo_rank job)
 {
     struct inmo_error error = {0};
     size_t size = (size_t)job.count * (size_t)job.k;
     int32_t *expected = inmo_alloc(size, sizeof *expected), *found = inmo_alloc(size, sizeof *found);
     float *score = inmo_alloc(size, sizeof *score);
+    struct inmo_rank filled = job;
+    struct inmo_fill fill = {fill_products, &job, sizeof(int64_t), AT_ONCE};
     job.top_item = expected;
     job.top_score = NULL;
     must(inmo_rank_reference(&job, &error));
@@ -114,6 +135,11 @@ static void check_rank(struct inmo_rank job)
         job.top_score = threads == 1 ? NULL : score; /* both ways of calling it */
         memset(found, 0x7f, size * sizeof *found);
         must(inmo_rank(&job, NULL, &error));
+        assert_memory_equal(found, expected, size * sizeof *found);
+        memset(found, 0x7f, size * sizeof *found);
+        filled.fill = &fill;
+        filled.top_item = found;
+        must(inmo_rank(&filled, NULL, &error));
         assert_memory_equal(found, expected, size * sizeof *found);
     }
     for (size_t n = 0; n < size; n++)

@@ -5,7 +5,7 @@
 #include "base/tensorfile.h"
 #include "train/settings.h"
 
-enum { TRAINED = 4, STEPS = 11 }; /* models that are trained; steps an epoch has: ⌈336/32⌉ */
+enum { TRAINED = 9, STEPS = 11 }; /* models that are trained; steps an epoch has: ⌈336/32⌉ */
 
 static struct inmo_dataset *small_data(void)
 {
@@ -216,8 +216,8 @@ static struct inmo_train_options leave_checkpoint(const struct inmo_dataset *dat
     return options;
 }
 
-/* Gives the option another valid value: for a word the last of its choices, or one before. Popular, which has no
- * checkpoints, is passed over. */
+/* Gives the option another valid value: for a word the last of its choices, or one before. Closed forms, which
+ * have no checkpoints, are passed over. */
 static void change(const struct inmo_setting *setting, struct inmo_train_options *options, char *word)
 {
     char *field = (char *)options + setting->offset;
@@ -233,7 +233,7 @@ static void change(const struct inmo_setting *setting, struct inmo_train_options
                 begin--;
             snprintf(word, 64, "%.*s", (int)(end - begin), begin);
             end = begin - 1;
-        } while (strcmp(word, current) == 0 || strcmp(word, "popular") == 0);
+        } while (strcmp(word, current) == 0 || strcmp(word, "popular") == 0 || strcmp(word, "gf-cf") == 0);
         *(const char **)field = word;
         break;
     }

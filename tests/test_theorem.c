@@ -158,7 +158,7 @@ static const char *const twins[] = {"0123", "0234", "15", "023", "0234", "46"};
 
 static void test_equal_histories(void **state)
 {
-    static const char *const models[] = {"inmo-mf", "inmo-lightgcn"};
+    static const char *const models[] = {"inmo-mf", "inmo-lightgcn", "inmo-ngcf", "inmo-imc-gae"};
     enum { TWIN_USERS = 6, TWIN_ITEMS = 7, WIDTH = 37, TWIN_NODES = TWIN_USERS + TWIN_ITEMS };
     const size_t row = WIDTH * sizeof(float);
     const int user[2] = {1 * WIDTH, 4 * WIDTH}, item[2] = {(TWIN_USERS + 2) * WIDTH, (TWIN_USERS + 3) * WIDTH};
@@ -166,8 +166,10 @@ static void test_equal_histories(void **state)
     int32_t node_of_row[] = {0, 2, 3, 5, TWIN_USERS + 0, TWIN_USERS + 1, TWIN_USERS + 4, TWIN_USERS + 5};
     int32_t row_of_node[TWIN_NODES];
     struct inmo_binding binding = {graph, WIDTH, COUNT(node_of_row), row_of_node, node_of_row};
-    float parameter[(COUNT(node_of_row) + EXTRA) * WIDTH];
+    float parameter[(COUNT(node_of_row) + EXTRA) * WIDTH], own[2 * (2 * WIDTH + 2) * WIDTH];
     (void)state;
+    for (size_t n = 0; n < COUNT(own); n++)
+        own[n] = 0.1f * (float)inmo_random_normal(6, n);
     memset(row_of_node, 0xff, sizeof row_of_node);
     for (int32_t r = 0; r < binding.rows; r++)
         row_of_node[node_of_row[r]] = r;
@@ -179,7 +181,9 @@ static void test_equal_histories(void **state)
             struct inmo_error error = {0};
             struct inmo_moment moment = {.alpha = 0.8};
             struct inmo_provider_state *provider = kind->provider->create(&binding, 0, 0);
-            float r[TWIN_NODES * WIDTH];
+            float r[TWIN_NODES * WIDTH * 3];
+            int width = inmo_backbone_width(kind->backbone, WIDTH, 2) / WIDTH;
+            assert_true(width <= 3);
             const float *e;
             assert_non_null(provider);
             inmo_set_threads(threads);
@@ -188,12 +192,12 @@ static void test_equal_histories(void **state)
             assert_memory_equal(e + user[0], e + user[1], row);
             assert_memory_equal(e + item[0], e + item[1], row);
             assert_memory_not_equal(e + user[0], e, row); /* users 0 and 1 differ by item 1, a template */
-            must(inmo_represent(kind, &binding, 2, parameter, 0.8, r, NULL, &error));
-            assert_memory_equal(r + user[0], r + user[1], row);
-            assert_memory_equal(r + item[0], r + item[1], row);
-            assert_memory_not_equal(r + user[0], r, row);
+            must(inmo_represent(kind, &binding, 2, parameter, own, 0.8, 0, r, NULL, &error));
+            assert_memory_equal(r + width * user[0], r + width * user[1], (size_t)width * row);
+            assert_memory_equal(r + width * item[0], r + width * item[1], (size_t)width * row);
+            assert_memory_not_equal(r + width * user[0], r, row);
             if (m == 0)
-                assert_memory_equal(r, e, sizeof r); /* mf adds nothing to the embeddings */
+                assert_memory_equal(r, e, TWIN_NODES * row); /* mf adds nothing to the embeddings */
             kind->provider->destroy(provider);
         }
     inmo_set_threads(1);
@@ -206,7 +210,7 @@ static void test_few_rows(void **state)
     enum { WIDTH = 19 };
     struct inmo_dataset *data = grouped_dataset(200, 300, 10, "70/10/20");
     const struct inmo_csr *lists[1] = {&data->train};
-    const struct inmo_moment moment = {1, 0.3, 5, 77};
+    const struct inmo_moment moment = {.alpha = 1, .dropout = 0.3, .seed = 5, .step = 77};
     struct inmo_error error = {0};
     struct inmo_graph *graph = NULL;
     int32_t *number, *position, *node, found = 0;

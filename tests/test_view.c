@@ -17,9 +17,11 @@ static void list_is(const struct inmo_view *view, const struct inmo_query *query
 static const char *const goldens[] = {
     "inmo-mf-d5",   "inmo-mf-half-d5",  "inmo-lightgcn-d5",  "inmo-lightgcn-half-d5",
     "inmo-mf-d32",  "inmo-mf-half-d32", "inmo-lightgcn-d32", "inmo-lightgcn-half-d32",
+    "inmo-ngcf-drop-d5", "inmo-ngcf-half-drop-d5", "inmo-imc-gae-drop-d32", "inmo-imc-gae-half-drop-d5",
     "lightgcn-d32", "lightgcn-d5",      "mf-d5",             "mf-d32",
+    "ngcf-d5",      "ngcf-drop-d18",    "imc-gae-d5",        "imc-gae-drop-d32",
 };
-enum { INDUCTIVE = 8 }; /* so many of them come first */
+enum { INDUCTIVE = 12 }; /* so many of them come first */
 
 static double golden_number(const json_t *list, size_t n)
 {
@@ -39,7 +41,7 @@ static void test_representations(void **state)
         inmo_view_items(world.view, &items);
         assert_int_equal(users.rows, USERS);
         assert_int_equal(items.rows, ITEMS);
-        assert_int_equal(users.columns, world.model->dim);
+        assert_int_equal(users.columns, inmo_model_width(world.model));
         for (int64_t n = 0; n < users.rows * users.columns; n++)
             assert_near(users.value[n], golden_number(expected, (size_t)n), 2e-6);
         for (int64_t n = 0; n < items.rows * items.columns; n++)
@@ -59,7 +61,7 @@ static void test_known_users(void **state)
     for (size_t g = 0; g < COUNT(goldens); g++) {
         struct world world = open_world(goldens[g], NULL);
         const json_t *r = json_object_get(world.golden, "representations");
-        size_t dim = (size_t)world.model->dim;
+        size_t dim = (size_t)world.view->scorer.dim;
         for (int32_t u = 0; u < USERS; u++) {
             struct inmo_query query = query_of(inmo_view_user_id(world.view, u), NULL, 0);
             struct inmo_list *list = recommended(world.view, &query);
@@ -94,7 +96,7 @@ static void test_unseen_person(void **state)
         int half = strstr(goldens[g], "half") != NULL;
         must(inmo_person_make(world.view, &query, &person, &error));
         assert_int_equal(person.count, 4);
-        for (int j = 0; j < world.model->dim; j++)
+        for (int j = 0; j < world.view->scorer.dim; j++)
             assert_near(person.r[j], golden_number(expected, (size_t)j), 2e-6);
         assert_near(list->coverage, half ? 2. / 4 : 3. / 4, 1e-12); /* templates: i1 i7, and i3 when all are */
         assert_int_equal(list->fallback, 0);
@@ -105,7 +107,7 @@ static void test_unseen_person(void **state)
         for (size_t n = 0; n < list->count; n++) {
             const float *item = inmo_view_item_row(world.view, list->entry[n].id[1] - '0');
             double score = 0;
-            for (int j = 0; j < world.model->dim; j++)
+            for (int j = 0; j < world.view->scorer.dim; j++)
                 score += golden_number(expected, (size_t)j) * item[j];
             assert_near(list->entry[n].score, score, 2e-6);
         }
@@ -127,7 +129,7 @@ static void test_folded_like_known(void **state)
         struct inmo_person a, b;
         must(inmo_person_make(world.view, &known, &a, &error));
         must(inmo_person_make(world.view, &unseen, &b, &error));
-        for (int j = 0; j < world.model->dim; j++)
+        for (int j = 0; j < world.view->scorer.dim; j++)
             assert_near(a.r[j], b.r[j], 1e-6);
         inmo_person_free(&b);
         inmo_person_free(&a);
@@ -287,6 +289,30 @@ static void test_fallback(void **state)
     close_world(&world);
 }
 
+/* imc-gae on a table: somebody unseen has the mean of all rows, and what the graph adds to it; u4's history gives all of
+ * u4's representation but the difference between u4's row and the mean, in the first third. */
+static void test_mean_of_rows(void **state)
+{
+    static const char *const history[] = {"i0", "i2", "i3", "i4", "i6"}; /* u4's */
+    struct inmo_error error = {0};
+    struct world world = open_world("imc-gae-d5", NULL);
+    struct inmo_query unseen = query_of(NULL, history, COUNT(history));
+    const float *table = world.model->parameter, *known = world.view->scorer.r + 4 * world.view->scorer.dim;
+    struct inmo_person person;
+    (void)state;
+    must(inmo_person_make(world.view, &unseen, &person, &error));
+    for (int j = 0; j < world.view->scorer.dim; j++) {
+        double mean = 0, own = j < 5 ? table[4 * 5 + j] : 0;
+        for (int n = 0; n < USERS + ITEMS && j < 5; n++)
+            mean += table[n * 5 + j] / (double)(USERS + ITEMS);
+        assert_near(person.r[j], known[j] - own + mean, 1e-6);
+    }
+    for (int32_t i = 0; i < ITEMS; i++)
+        check_explanation(world.view, &unseen, inmo_view_item_id(world.view, i), COUNT(history));
+    inmo_person_free(&person);
+    close_world(&world);
+}
+
 static void test_refusals(void **state)
 {
     static const char *const history[] = {"i0"};
@@ -314,7 +340,7 @@ int main(void)
         cmocka_unit_test(test_unseen_person),   cmocka_unit_test(test_folded_like_known),
         cmocka_unit_test(test_explanations),    cmocka_unit_test(test_one_part),
         cmocka_unit_test(test_filters),         cmocka_unit_test(test_fallback),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_mean_of_rows),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,11 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { SMALL_ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20, ROUNDED_FROM = 8 * HUGE_PAGE };
 
@@ -80,4 +82,29 @@ char *inmo_copy_string(const char *text)
     if (copy)
         memcpy(copy, text, length);
     return copy;
+}
+
+/* The number after `word` in a file of the system, 0 when there is none ("max" has no number either). */
+static unsigned long long number_in(const char *path, const char *word)
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    unsigned long long number = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, word, strlen(word)) == 0 && sscanf(line + strlen(word), "%llu", &number) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return number;
+}
+
+size_t inmo_memory_available(void)
+{
+    unsigned long long available = 1024 * number_in("/proc/meminfo", "MemAvailable:");
+    unsigned long long limit = number_in("/sys/fs/cgroup/memory.max", "");
+    if (!available)
+        available = (unsigned long long)sysconf(_SC_PHYS_PAGES) * (unsigned long long)sysconf(_SC_PAGESIZE);
+    if (limit && limit < available)
+        available = limit;
+    return available > SIZE_MAX ? SIZE_MAX : (size_t)available;
 }

@@ -22,6 +22,11 @@ enum inmo_stream {
     INMO_STREAM_TEMPLATE = 9,    /* random templates */
     INMO_STREAM_SVD = 10,        /* start of the truncated SVD */
     INMO_STREAM_NEGATIVE = 11,   /* negatives that a batch shares */
+    INMO_STREAM_BACKBONE_INIT = 12, /* starting values of a backbone's own parameters */
+    INMO_STREAM_EDGE_USER = 13,  /* dropped edges of the graph, rows of users */
+    INMO_STREAM_EDGE_ITEM = 14,  /* rows of items */
+    INMO_STREAM_MESSAGE = 15,    /* dropped numbers of a layer's output */
+    INMO_STREAM_NODE = 16,       /* dropped nodes of a layer's input */
     INMO_STREAM_TUNE = 20,       /* settings that a search tries */
 };
 
@@ -62,6 +67,18 @@ static inline double inmo_random_normal(uint64_t key, uint64_t counter)
     double u = 1.0 - inmo_random_unit(inmo_random(key, 2 * counter)); /* (0, 1]: its logarithm is finite */
     double v = inmo_random_unit(inmo_random(key, 2 * counter + 1));
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+/* Uniform in [-bound, bound). */
+static inline double inmo_random_symmetric(uint64_t key, uint64_t counter, double bound)
+{
+    return bound * (2 * inmo_random_unit(inmo_random(key, counter)) - 1);
+}
+
+/* Bound of the uniform distribution that keeps the variance of a rectified layer with so many inputs (He et al. 2015). */
+static inline double inmo_kaiming_bound(int inputs)
+{
+    return sqrt(6.0 / inputs);
 }
 
 #endif

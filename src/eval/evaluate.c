@@ -12,8 +12,7 @@
 #include "base/threads.h"
 #include "data/dataset.h"
 #include "eval/metrics.h"
-#include "kernel/rank.h"
-#include "model/model.h"
+#include "model/scorer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +57,7 @@ struct evaluation {
     int k[MOST_KS], ks, longest;
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
-    int dim;
-    float *r;                 // (nodes, dim)
+    struct inmo_scorer scorer;
     const struct inmo_csr *truth;
     const struct inmo_csr *mask[4];
     int32_t *who, count;      // users with truth items
@@ -104,33 +102,39 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
                                        int without_new, struct inmo_error *error)
 {
     const struct inmo_model_kind *kind = model->kind;
-    if (!is_test || !kind->provider || kind->provider->inductive)
+    if (!is_test || inmo_kind_serves_unseen(kind))
         return INMO_OK;
     if (data->scenario == INMO_NEW_USERS_ITEMS)
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot serve new users and items: it has a learned vector for each one seen in training "
-                         "and none for others; use an inmo model",
-                         kind->name);
-    if (data->scenario == INMO_NEW_INTERACTIONS && !without_new && !kind->backbone->needs_all)
+                         "and none for others; use %s",
+                         kind->name, inmo_models_for_unseen);
+    if (data->scenario == INMO_NEW_INTERACTIONS && !without_new &&
+        !(kind->backbone && kind->backbone->needs_all))
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot use new interactions: its vectors do not depend on the graph; evaluate "
-                         "--without-new, or use lightgcn or an inmo model",
-                         kind->name);
+                         "--without-new, or use lightgcn, ngcf, %s",
+                         kind->name, inmo_models_for_unseen);
     return INMO_OK;
 }
 
-/* Items a lookup model has no vector for cannot be recommended by it. */
+/* Items that a model knows nothing of cannot be recommended by it. */
+static int is_on_offer(const struct evaluation *run, int32_t item)
+{
+    const struct inmo_model_kind *kind = run->model->kind;
+    return run->bound.model_item[item] >= 0 || inmo_kind_offers_unchosen(kind) ||
+           (inmo_kind_offers_unseen(kind) && inmo_graph_degree(run->graph, run->graph->users + item) > 0);
+}
+
 static enum inmo_status choose_candidates(struct evaluation *run, const struct group_rule *rule, struct inmo_error *error)
 {
-    const struct inmo_provider *provider = run->model->kind->provider;
-    int only_known = provider && !provider->inductive;
     inmo_free(run->candidate);
     run->candidate = inmo_alloc((size_t)run->data->items.count, sizeof *run->candidate);
     run->candidates = 0;
     if (!run->candidate)
         return inmo_fail_memory(error, "the candidate items");
     for (int32_t i = 0; i < run->data->items.count; i++)
-        if ((!rule->item || rule->item[i] == rule->item_value) && (!only_known || run->bound.model_item[i] >= 0))
+        if ((!rule->item || rule->item[i] == rule->item_value) && is_on_offer(run, i))
             run->candidate[run->candidates++] = i;
     return INMO_OK;
 }
@@ -139,10 +143,6 @@ static enum inmo_status rank_all(struct evaluation *run, const struct group_rule
                                  struct inmo_error *error)
 {
     struct inmo_rank job = {
-        .dim = run->dim,
-        .user = run->r,
-        .item = run->r + (size_t)run->data->users.count * (size_t)run->dim,
-        .items = run->data->items.count,
         .who = run->who,
         .count = run->count,
         .k = run->longest,
@@ -151,6 +151,7 @@ static enum inmo_status rank_all(struct evaluation *run, const struct group_rule
     enum inmo_status status = choose_candidates(run, rule, error);
     if (status)
         return status;
+    inmo_scorer_source(&run->scorer, &job);
     memcpy(job.mask, run->mask, sizeof job.mask);
     if (run->candidates < job.items) {
         job.candidate = run->candidate;
@@ -244,17 +245,13 @@ done:
     return status;
 }
 
-static enum inmo_status make_representations(struct evaluation *run, double alpha, struct inmo_error *error)
+static enum inmo_status get_ready(struct evaluation *run, double alpha, struct inmo_error *error)
 {
-    size_t nodes = (size_t)run->graph->nodes;
-    run->dim = run->model->kind->provider ? run->model->dim : 1;
-    run->r = inmo_alloc(nodes * (size_t)run->dim, sizeof *run->r);
     run->top = inmo_alloc((size_t)run->count * (size_t)run->longest, sizeof *run->top);
     run->listed = inmo_alloc((size_t)run->data->items.count, 1);
-    if (!run->r || !run->top || !run->listed)
+    if (!run->top || !run->listed)
         return inmo_fail_memory(error, "evaluation");
-    return inmo_represent(run->model->kind, &run->bound.binding, run->model->layers, run->model->parameter, alpha,
-                          run->r, NULL, error);
+    return inmo_scorer_open(&run->scorer, run->model, &run->bound, alpha, 0, error);
 }
 
 enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *data,
@@ -302,7 +299,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     if (!status)
         status = inmo_rank_users(run.truth, &run.who, &run.count, error);
     if (!status)
-        status = make_representations(&run, alpha, error);
+        status = get_ready(&run, alpha, error);
     if (status)
         goto done;
     report = inmo_alloc_zero(1, sizeof *report);
@@ -323,7 +320,7 @@ done:
     inmo_free(run.candidate);
     inmo_free(run.listed);
     inmo_free(run.top);
-    inmo_free(run.r);
+    inmo_scorer_close(&run.scorer);
     inmo_free(run.who);
     inmo_model_unbind(&run.bound);
     inmo_graph_free(run.graph);

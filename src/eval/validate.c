@@ -3,25 +3,44 @@
 
 #include "base/memory.h"
 #include "eval/metrics.h"
-#include "kernel/rank.h"
 
 struct inmo_validation {
     const struct inmo_csr *truth, *seen;
     int k;
     int32_t *who, count;
     int32_t *top;  // (count, k)
+    int32_t *candidate, candidates;  // NULL: all items
 };
 
 void inmo_validation_free(struct inmo_validation *validation)
 {
     if (!validation)
         return;
+    inmo_free(validation->candidate);
     inmo_free(validation->top);
     inmo_free(validation->who);
     inmo_free(validation);
 }
 
-enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k,
+static enum inmo_status choose_seen(struct inmo_validation *validation, struct inmo_error *error)
+{
+    const struct inmo_csr *seen = validation->seen;
+    uint8_t *has = inmo_alloc_zero((size_t)seen->columns, 1);
+    validation->candidate = inmo_alloc((size_t)seen->columns, sizeof(int32_t));
+    if (!has || !validation->candidate) {
+        inmo_free(has);
+        return inmo_fail_memory(error, "validation");
+    }
+    for (int64_t e = 0; e < inmo_csr_count(seen); e++)
+        has[seen->column[e]] = 1;
+    for (int32_t i = 0; i < seen->columns; i++)
+        if (has[i])
+            validation->candidate[validation->candidates++] = i;
+    inmo_free(has);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k, int only_seen,
                                      struct inmo_validation **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -37,6 +56,8 @@ enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct 
         if (!validation->top)
             status = inmo_fail_memory(error, "validation");
     }
+    if (!status && only_seen)
+        status = choose_seen(validation, error);
     if (status)
         inmo_validation_free(validation);
     else
@@ -44,19 +65,22 @@ enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct 
     return status;
 }
 
-enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, int dim, const float *r,
+enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_rank *source,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error)
 {
     const struct inmo_csr *truth = validation->truth;
     struct inmo_metrics sum = {0};
     struct inmo_rank job = {
-        .dim = dim,
-        .user = r,
-        .item = r + (size_t)truth->rows * (size_t)dim,
+        .dim = source->dim,
+        .user = source->user,
+        .item = source->item,
+        .fill = source->fill,
         .items = truth->columns,
         .who = validation->who,
         .count = validation->count,
         .mask = {validation->seen},
+        .candidate = validation->candidates < truth->columns ? validation->candidate : NULL,
+        .candidates = validation->candidates,
         .k = validation->k,
         .top_item = validation->top,
     };

@@ -4,14 +4,16 @@
 
 #include "base/csr.h"
 #include "base/status.h"
+#include "kernel/rank.h"
 
 struct inmo_validation;
-/* truth: what must be found; seen: what is masked. Both stay the caller's. */
-enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k,
+/* truth: what must be found; seen: what is masked. Both stay the caller's. only_seen: items that nobody has seen are no
+ * candidates, as they are none when a model without a vector for them is evaluated. */
+enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k, int only_seen,
                                      struct inmo_validation **validation, struct inmo_error *error);
 void inmo_validation_free(struct inmo_validation *validation);
-/* Mean NDCG@k of the users with truth items under representations r: users, then items, (nodes, dim). */
-enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, int dim, const float *r,
+/* Mean NDCG@k of the users with truth items. Of source only what says where scores come from is used. */
+enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_rank *source,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error);
 
 #endif

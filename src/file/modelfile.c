@@ -5,6 +5,8 @@
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
  *                                                          or the table, users then items
+ *     BACKBONE.NAME                                        its own parameters, one array each
+ *     NAME.*                                               systems of their own shape: their tensors, by their rules
  *
  * Everything is checked before it is believed: a file that passes its checksum may still have been written by
  * something else. */
@@ -18,11 +20,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL_VERSION = 1 };
+enum { MODEL_VERSION = 1, MOST_PARTS = 64 }; /* 16 layers of 4 */
 
 static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_t count, const void *data)
 {
     return (struct inmo_tensor){name, dtype, count, 0, data};
+}
+
+/* The backbone's own parameters as arrays over model->own; part keeps their names. Returns how many there are. */
+static size_t list_parts(const struct inmo_model *model, struct inmo_part *part, struct inmo_tensor *tensor)
+{
+    const struct inmo_backbone *backbone = model->kind->backbone;
+    const float *at = model->own;
+    size_t count = 0;
+    while (backbone->part && count < MOST_PARTS && backbone->part(model->dim, model->layers, (int)count, part + count)) {
+        tensor[count] = part[count].is_vector
+                            ? vector(part[count].name, INMO_F32, model->dim, at)
+                            : (struct inmo_tensor){part[count].name, INMO_F32, part[count].rows, model->dim, at};
+        at += (size_t)part[count].rows * (size_t)model->dim;
+        count++;
+    }
+    return count;
 }
 
 enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force, struct inmo_error *error)
@@ -31,17 +49,20 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     const struct inmo_provider *provider = model->kind->provider;
     int32_t user_rows = 0, *template_item = NULL;
     size_t count = 0;
-    char dim[16], layers[16], alpha[48];
-    struct inmo_tensor tensor[12];
+    char dim[16], layers[16], alpha[48], popularity[48];
+    struct inmo_tensor tensor[12 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[] = {
         {"model", model->kind->name},  {"dim", dim},
         {"layers", layers},            {"alpha_reached", alpha},
+        {"popularity", popularity},
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration}, {"record", model->record},
     };
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
     snprintf(alpha, sizeof alpha, "%.17g", model->alpha_reached);
+    snprintf(popularity, sizeof popularity, "%.17g", model->popularity);
     tensor[count++] = vector("users.offset", INMO_I64, (int64_t)model->users.count + 1, model->users.offset);
     tensor[count++] = vector("users.text", INMO_U8, model->users.offset[model->users.count], model->users.text);
     tensor[count++] = vector("items.offset", INMO_I64, (int64_t)model->items.count + 1, model->items.offset);
@@ -64,6 +85,10 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     if (provider)
         tensor[count++] = (struct inmo_tensor){"parameters", INMO_F32, (int64_t)model->rows + provider->extra_rows,
                                                model->dim, model->parameter};
+    for (size_t n = 0; n < model->tensors; n++)
+        tensor[count++] = model->tensor[n];
+    if (provider)
+        count += list_parts(model, part, tensor + count);
     status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, sizeof metadata / sizeof *metadata,
                                    tensor, count, error);
     inmo_free(template_item);
@@ -88,6 +113,48 @@ static enum inmo_status load_templates(const char *path, const struct inmo_tenso
     return INMO_OK;
 }
 
+/* The tensors of a system: names and types by its rules, the rest by its own check. */
+static enum inmo_status load_tensors(const char *path, struct inmo_model *model, struct inmo_error *error)
+{
+    const struct inmo_system *system = model->kind->system;
+    enum inmo_status status = INMO_OK;
+    const char *wrong;
+    model->tensor = inmo_alloc_zero(system->tensors, sizeof *model->tensor);
+    if (!model->tensor)
+        return inmo_fail_memory(error, "the model");
+    for (; model->tensors < system->tensors && !status; model->tensors++) {
+        const struct inmo_tensor_rule *rule = system->tensor + model->tensors;
+        status = inmo_tensorfile_get(model->file, rule->name, rule->dtype, -1, rule->matrix ? -1 : 0,
+                                     model->tensor + model->tensors, error);
+    }
+    wrong = !status && system->check ? system->check(model) : NULL;
+    return wrong ? bad(path, wrong, error) : status;
+}
+
+/* Copies the backbone's own parameters, which stand one by one in the file, into one block. */
+static enum inmo_status load_parts(struct inmo_model *model, struct inmo_error *error)
+{
+    struct inmo_tensor tensor[MOST_PARTS], found;
+    struct inmo_part part[MOST_PARTS];
+    size_t rows = (size_t)inmo_backbone_rows(model->kind->backbone, model->dim, model->layers), count;
+    enum inmo_status status = INMO_OK;
+    float *at;
+    model->own = inmo_alloc(rows * (size_t)model->dim, sizeof *model->own);
+    if (!model->own)
+        return inmo_fail_memory(error, "the model");
+    at = model->own;
+    count = list_parts(model, part, tensor);
+    for (size_t n = 0; n < count && !status; n++) {
+        size_t size = (size_t)part[n].rows * (size_t)model->dim;
+        status = inmo_tensorfile_get(model->file, tensor[n].name, INMO_F32, tensor[n].rows, tensor[n].columns, &found,
+                                     error);
+        if (!status)
+            memcpy(at, found.data, size * sizeof *at);
+        at += size;
+    }
+    return status;
+}
+
 static enum inmo_status load_parameters(const char *path, struct inmo_model *model, int32_t **nodes,
                                         struct inmo_error *error)
 {
@@ -95,9 +162,9 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
     struct inmo_tensor users = {0}, items = {0}, parameters;
     int64_t rows = (int64_t)model->users.count + model->items.count;
     enum inmo_status status = INMO_OK;
-    if (!provider)
-        return INMO_OK;
-    if (provider->inductive) {
+    if (model->kind->system)
+        return load_tensors(path, model, error);
+    if (provider->templates) {
         status = inmo_tensorfile_get(model->file, "template.users", INMO_I32, -1, 0, &users, error);
         if (!status)
             status = inmo_tensorfile_get(model->file, "template.items", INMO_I32, -1, 0, &items, error);
@@ -122,7 +189,7 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
         return status;
     model->rows = (int32_t)rows;
     model->parameter = parameters.data;
-    return INMO_OK;
+    return load_parts(model, error);
 }
 
 static enum inmo_status load_configuration(const char *path, struct inmo_model *model, struct inmo_error *error)
@@ -131,6 +198,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *dim = inmo_tensorfile_metadata(model->file, "dim");
     const char *layers = inmo_tensorfile_metadata(model->file, "layers");
     const char *alpha = inmo_tensorfile_metadata(model->file, "alpha_reached");
+    const char *popularity = inmo_tensorfile_metadata(model->file, "popularity");
     const char *eval_alpha = inmo_tensorfile_metadata(model->file, "eval_alpha");
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
@@ -142,9 +210,10 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->dim = atoi(dim);
     model->layers = atoi(layers);
     model->alpha_reached = strtod(alpha, NULL);
+    model->popularity = popularity ? strtod(popularity, NULL) : 0; /* files before it had it */
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
     if (model->dim < 1 || model->dim > 4096 || model->layers < 0 || model->layers > 16 ||
-        !isfinite(model->alpha_reached))
+        !isfinite(model->alpha_reached) || !isfinite(model->popularity))
         return bad(path, "its description is out of bounds", error);
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);

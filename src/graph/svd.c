@@ -15,7 +15,13 @@
 #include <lapacke.h>
 #include <string.h>
 
-enum { EXTRA = 12 };
+enum { EXTRA = 12, STRETCHES = 16 };
+
+struct work {
+    float *gram;  // (STRETCHES, columns, columns)
+    float *r;     // (columns, columns)
+    float *tau;   // (columns)
+};
 
 void inmo_svd_free(struct inmo_svd *svd)
 {
@@ -47,11 +53,52 @@ static void multiply(const struct inmo_graph *graph, int normalised, int32_t fir
     }
 }
 
-/* Columns of a become orthonormal. */
-static int orthonormalise(int rows, int columns, float *a, float *tau)
+/* Columns of a become orthonormal, a = q r: r from the Cholesky decomposition of a'a, twice, since once leaves an error
+ * of the square of the condition. A block that is nearly singular (more columns than the matrix has rank) takes the
+ * Householder way. Products over fixed stretches of rows, added in order: the same at any number of threads. */
+static int orthonormalise(int rows, int columns, float *a, struct work *work)
 {
-    return LAPACKE_sgeqrf(LAPACK_ROW_MAJOR, rows, columns, a, columns, tau) ||
-           LAPACKE_sorgqr(LAPACK_ROW_MAJOR, rows, columns, columns, a, columns, tau);
+    size_t width = (size_t)columns, size = width * width;
+    int failed = 0, stretch = (rows + STRETCHES - 1) / STRETCHES;
+    for (size_t n = 0; n < size; n++)
+        work->r[n] = n / width == n % width;
+    for (int pass = 0; pass < 2 && !failed; pass++) {
+#pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
+        for (int k = 0; k < STRETCHES; k++) {
+            int first = k * stretch, count = rows - first < stretch ? rows - first : stretch;
+            if (count > 0)
+                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, columns, count, 1, a + (size_t)first * width, columns,
+                            0, work->gram + (size_t)k * size, columns);
+            else
+                memset(work->gram + (size_t)k * size, 0, size * sizeof(float));
+        }
+        for (int k = 1; k < STRETCHES; k++)
+            cblas_saxpy((int)size, 1, work->gram + (size_t)k * size, 1, work->gram, 1);
+        failed = LAPACKE_spotrf(LAPACK_ROW_MAJOR, 'U', columns, work->gram, columns) != 0;
+        for (size_t n = 0; n < width && !failed; n++)
+            failed = work->gram[n * width + n] < 1e-3f * work->gram[0];
+        if (failed)
+            break;
+        cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1, work->gram,
+                    columns, work->r, columns);
+#pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
+        for (int k = 0; k < STRETCHES; k++) {
+            int first = k * stretch, count = rows - first < stretch ? rows - first : stretch;
+            if (count > 0)
+                cblas_strsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, count, columns, 1,
+                            work->gram, columns, a + (size_t)first * width, columns);
+        }
+    }
+    if (!failed)
+        return 0;
+    /* Whatever the passes left in a spans the same columns, and work->r holds what they took out. */
+    if (LAPACKE_sgeqrf(LAPACK_ROW_MAJOR, rows, columns, a, columns, work->tau))
+        return -1;
+    for (size_t n = 0; n < size; n++)
+        work->gram[n] = n % width >= n / width ? a[n] : 0;
+    cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1, work->gram,
+                columns, work->r, columns);
+    return LAPACKE_sorgqr(LAPACK_ROW_MAJOR, rows, columns, columns, a, columns, work->tau);
 }
 
 enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int normalised, int iterations,
@@ -63,45 +110,44 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     size_t users = (size_t)graph->users, items = (size_t)graph->items, width = (size_t)columns;
     uint64_t key = inmo_key(seed, INMO_STREAM_SVD);
     struct inmo_svd *svd = NULL;
-    float *qu = NULL, *qi = NULL, *tau = NULL, *s = NULL, *z = NULL, *left = NULL, *rest = NULL;
+    float *qu = NULL, *qi = NULL, *s = NULL, *z = NULL, *left = NULL;
+    struct work work = {NULL, NULL, NULL};
     int failed = 0;
 
     rank = rank < columns ? rank : columns;
     svd = inmo_alloc_zero(1, sizeof *svd);
     qu = inmo_alloc(users * width, sizeof *qu);
     qi = inmo_alloc(items * width, sizeof *qi);
-    tau = inmo_alloc(width, sizeof *tau);
+    work.gram = inmo_alloc(STRETCHES * width * width, sizeof(float));
+    work.r = inmo_alloc(width * width, sizeof(float));
+    work.tau = inmo_alloc(width, sizeof(float));
     s = inmo_alloc(width, sizeof *s);
     z = inmo_alloc(width * width, sizeof *z);
     left = inmo_alloc(width * width, sizeof *left);
-    rest = inmo_alloc(width * width, sizeof *rest);
     if (svd) {
         svd->rank = rank;
         svd->u = inmo_alloc(users * (size_t)rank, sizeof(float));
         svd->s = inmo_alloc((size_t)rank, sizeof(float));
         svd->v = inmo_alloc(items * (size_t)rank, sizeof(float));
     }
-    if (!svd || !qu || !qi || !tau || !s || !z || !left || !rest || !svd->u || !svd->s || !svd->v) {
+    if (!svd || !qu || !qi || !work.gram || !work.r || !work.tau || !s || !z || !left || !svd->u || !svd->s || !svd->v) {
         status = inmo_fail_memory(error, "the singular value decomposition");
         goto done;
     }
     openblas_set_num_threads(1); /* a fixed number of threads, so that the order of addition is fixed */
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (size_t n = 0; n < items * width; n++)
         qi[n] = (float)inmo_random_normal(key, n);
     for (int k = 0; k < iterations && !failed; k++) {
         multiply(graph, normalised, 0, graph->users, qi, columns, qu);
-        failed = orthonormalise(graph->users, columns, qu, tau);
+        failed = orthonormalise(graph->users, columns, qu, &work);
         multiply(graph, normalised, graph->users, graph->items, qu, columns, qi);
-        failed = failed || orthonormalise(graph->items, columns, qi, tau);
+        failed = failed || orthonormalise(graph->items, columns, qi, &work);
     }
     /* Y Q_i = Q R (QR), R = left S Z'  =>  U = Q left, V = Q_i Z */
     multiply(graph, normalised, 0, graph->users, qi, columns, qu);
-    failed = failed || LAPACKE_sgeqrf(LAPACK_ROW_MAJOR, graph->users, columns, qu, columns, tau);
-    for (size_t r = 0; r < width; r++)
-        for (size_t c = 0; c < width; c++)
-            rest[r * width + c] = c >= r ? qu[r * width + c] : 0;
-    failed = failed || LAPACKE_sorgqr(LAPACK_ROW_MAJOR, graph->users, columns, columns, qu, columns, tau) ||
-             LAPACKE_sgesdd(LAPACK_ROW_MAJOR, 'A', columns, columns, rest, columns, s, left, columns, z, columns);
+    failed = failed || orthonormalise(graph->users, columns, qu, &work) ||
+             LAPACKE_sgesdd(LAPACK_ROW_MAJOR, 'A', columns, columns, work.r, columns, s, left, columns, z, columns);
     if (!failed) {
         memcpy(svd->s, s, (size_t)rank * sizeof *s);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, graph->users, rank, columns, 1, qu, columns, left,
@@ -115,11 +161,12 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     }
     openblas_set_num_threads(blas_threads);
 done:
-    inmo_free(rest);
     inmo_free(left);
     inmo_free(z);
     inmo_free(s);
-    inmo_free(tau);
+    inmo_free(work.tau);
+    inmo_free(work.r);
+    inmo_free(work.gram);
     inmo_free(qi);
     inmo_free(qu);
     inmo_svd_free(svd);

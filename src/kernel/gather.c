@@ -55,9 +55,8 @@ static const float *first_term(const struct inmo_gather *job, int32_t v)
 
 static const float *plus_row(const struct inmo_gather *job, int32_t v)
 {
-    if (!job->plus || job->plus_position[v] < 0)
-        return NULL;
-    return job->plus + (size_t)job->plus_position[v] * (size_t)job->dim;
+    int32_t row = job->plus_position ? job->plus_position[v] : v;
+    return job->plus && row >= 0 ? job->plus + (size_t)row * (size_t)job->dim : NULL;
 }
 
 /* One stretch with the sum in registers from beginning to end, for a dim known when compiled. FROM is the type

@@ -62,9 +62,17 @@ struct inmo_gather {
     const int32_t *node;         // (node_count) nodes asked for; NULL: all, in order
     int32_t node_count;
     const float *plus;           // (.., dim) plus(v) is row plus_position[v], nothing where negative; NULL: none
-    const int32_t *plus_position;// (nodes)
+    const int32_t *plus_position;// (nodes) or NULL: row v; then out may be plus itself
     float *out;                  // (node_count or nodes, dim), row n for node[n]; or
     uint32_t *half_out;          // (.., dim / 2)
+};
+
+/* A layer's last steps on row number row: LeakyReLU, then each number is dropped with the probability of the threshold,
+ * by a hash of (row, column), and what is kept multiplied by factor. */
+struct inmo_activation {
+    uint32_t key, threshold;
+    float factor;            /* 1 / (1 - p) */
+    float slope;             /* of LeakyReLU below 0 */
 };
 
 /* An Adam step's numbers, the same for all parameters. Of Adam's two moments the second is kept as its root, √v. */
@@ -74,7 +82,7 @@ struct inmo_adam {
 };
 struct inmo_adam inmo_adam_at(double learning_rate, int64_t t);
 
-/* A block of parameters and its moments, (rows, dim) each. */
+/* A block of parameters and its moments, (rows, dim) each; the moments NULL where Adam does not change it. */
 struct inmo_block {
     int64_t rows;
     int dim;
@@ -155,6 +163,10 @@ struct inmo_kernels {
     void (*add_half)(int dim, const uint32_t *x, float *out);
     /* x[n] = e^(factor x[n] - shift), to 2 units in the last place of float; returns the sum. */
     double (*exponentials)(int32_t count, float factor, float shift, float *x);
+    /* x[j] = kept(j) ? factor leaky(x[j] + bias[j]) : 0 */
+    void (*activate)(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x);
+    /* g[j] = g[j] times the derivative of the above where it gave y: kept(j) ? factor (y[j] > 0 ? 1 : slope) : 0 */
+    void (*activate_back)(int dim, const struct inmo_activation *activation, int32_t row, const float *y, float *g);
     /* The largest of count numbers, -inf for none. */
     float (*largest)(int32_t count, const float *x);
     /* high[16 n + r] = t s (b·c) + length left_out + left_out length of row r of block first + n: no less than its
@@ -179,6 +191,9 @@ void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const float *g
 
 /* Naive twins. */
 void inmo_gather_reference(const struct inmo_gather *job);
+void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x);
+void inmo_activate_back_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *y,
+                                  float *g);
 void inmo_adam_reference(int64_t count, struct inmo_adam adam, const float *gradient, double *m, double *v,
                          double *parameter);
 

@@ -11,19 +11,30 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { USERS = 192, ITEMS = 1024, MASKS = 4 };
+enum { USERS = 192, ITEMS = 1024, MASKS = 4, FILLED = 8 << 20 /* scores of a filled block, at most */ };
 
-/* What one thread works with. */
+/* What one thread works with; filled scores are of all items, and of `users` users. */
 struct workspace {
     float *user;     // (USERS, dim)
-    float *score;    // (USERS, ITEMS)
+    float *score;    // (USERS, ITEMS) or (users, items)
     float *top_score;// (USERS, k)
     int32_t *hit;    // (ITEMS)
     int64_t *cursor; // (USERS, MASKS) next masked item
+    void *scratch;   // of the function that fills
 };
+
+/* Users of a block: filled ones as the function likes it, within the bounds of memory. */
+static int32_t block_users(const struct inmo_rank *job)
+{
+    int32_t fit = job->items > 0 ? FILLED / job->items : USERS, users = job->fill ? job->fill->users : USERS;
+    if (job->fill && users > fit)
+        users = fit;
+    return users < 1 ? 1 : users > USERS ? USERS : users;
+}
 
 static void workspace_free(struct workspace *space)
 {
+    inmo_free(space->scratch);
     inmo_free(space->cursor);
     inmo_free(space->hit);
     inmo_free(space->top_score);
@@ -35,11 +46,15 @@ static int workspace_make(struct workspace *space, const struct inmo_rank *job)
 {
     *space = (struct workspace){0};
     space->user = inmo_alloc((size_t)USERS * (size_t)job->dim, sizeof(float));
-    space->score = inmo_alloc((size_t)USERS * ITEMS, sizeof(float));
+    space->score = job->fill ? inmo_alloc((size_t)block_users(job) * (size_t)job->items, sizeof(float))
+                             : inmo_alloc((size_t)USERS * ITEMS, sizeof(float));
+    space->scratch = inmo_alloc_zero(job->fill ? job->fill->scratch_bytes : 0, 1);
     space->top_score = inmo_alloc((size_t)USERS * (size_t)job->k, sizeof(float));
     space->hit = inmo_alloc(ITEMS, sizeof(int32_t));
     space->cursor = inmo_alloc((size_t)USERS * MASKS, sizeof(int64_t));
-    return space->user && space->score && space->top_score && space->hit && space->cursor ? 0 : -1;
+    return space->user && space->score && space->top_score && space->hit && space->cursor && space->scratch
+               ? 0
+               : -1;
 }
 
 /* Scores of masked items become -inf, which nothing exceeds. A mask is ascending, so each tile goes on where the last
@@ -64,35 +79,63 @@ static void mask_tile(const struct inmo_rank *job, const int32_t *place, int32_t
     }
 }
 
-static void rank_block(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
-                       int32_t first, struct workspace *space)
+/* Masks a tile of one user's scores and takes those that belong to the k best so far. */
+static void take_tile(const struct inmo_rank *job, const int32_t *place, int32_t n, int32_t first, int32_t begin,
+                      int32_t tile, float *score, struct workspace *space, int32_t *kept)
 {
-    const struct inmo_kernels *kernels = inmo_kernels();
-    int32_t count = job->count - first < USERS ? job->count - first : USERS;
-    int32_t kept[USERS] = {0};
-    size_t dim = (size_t)job->dim, k = (size_t)job->k;
-    for (int32_t n = 0; n < count; n++) {
+    size_t k = (size_t)job->k;
+    struct inmo_top top = {job->k, *kept, space->top_score + (size_t)n * k, job->top_item + (size_t)(first + n) * k};
+    int32_t hits;
+    mask_tile(job, place, job->who[first + n], space->cursor + n * MASKS, begin, begin + tile, score);
+    hits = inmo_kernels()->above(tile, score, inmo_top_bound(&top), space->hit);
+    for (int32_t h = 0; h < hits; h++)
+        inmo_top_add(&top, score[space->hit[h]], begin + space->hit[h]);
+    *kept = top.count;
+}
+
+static void rank_products(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
+                          int32_t first, int32_t count, struct workspace *space, int32_t *kept)
+{
+    size_t dim = (size_t)job->dim;
+    for (int32_t n = 0; n < count; n++)
         memcpy(space->user + (size_t)n * dim, job->user + (size_t)job->who[first + n] * dim, dim * sizeof(float));
-        for (int m = 0; m < MASKS && job->mask[m]; m++)
-            if (job->mask[m]->offset)
-                space->cursor[n * MASKS + m] = job->mask[m]->offset[job->who[first + n]];
-    }
     for (int32_t begin = 0; begin < items; begin += ITEMS) {
         int32_t tile = items - begin < ITEMS ? items - begin : ITEMS;
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, tile, job->dim, 1, space->user, job->dim,
                     item + (size_t)begin * dim, job->dim, 0, space->score, ITEMS);
-        for (int32_t n = 0; n < count; n++) {
-            float *score = space->score + (size_t)n * ITEMS;
-            struct inmo_top top = {job->k, kept[n], space->top_score + (size_t)n * k,
-                                   job->top_item + (size_t)(first + n) * k};
-            int32_t hits;
-            mask_tile(job, place, job->who[first + n], space->cursor + n * MASKS, begin, begin + tile, score);
-            hits = kernels->above(tile, score, inmo_top_bound(&top), space->hit);
-            for (int32_t h = 0; h < hits; h++)
-                inmo_top_add(&top, score[space->hit[h]], begin + space->hit[h]);
-            kept[n] = top.count;
-        }
+        for (int32_t n = 0; n < count; n++)
+            take_tile(job, place, n, first, begin, tile, space->score + (size_t)n * ITEMS, space, kept + n);
     }
+}
+
+static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32_t items, int32_t first, int32_t count,
+                        struct workspace *space, int32_t *kept)
+{
+    job->fill->scores(job->fill->context, job->who + first, count, space->scratch, space->score);
+    for (int32_t n = 0; n < count; n++) {
+        float *score = space->score + (size_t)n * (size_t)job->items;
+        for (int32_t c = 0; job->candidate && c < items; c++) /* ascending, so none is overwritten before it moved */
+            score[c] = score[job->candidate[c]];
+        for (int32_t begin = 0; begin < items; begin += ITEMS)
+            take_tile(job, place, n, first, begin, items - begin < ITEMS ? items - begin : ITEMS, score + begin, space,
+                      kept + n);
+    }
+}
+
+static void rank_block(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
+                       int32_t first, int32_t users, struct workspace *space)
+{
+    int32_t count = job->count - first < users ? job->count - first : users;
+    int32_t kept[USERS] = {0};
+    size_t k = (size_t)job->k;
+    for (int32_t n = 0; n < count; n++)
+        for (int m = 0; m < MASKS && job->mask[m]; m++)
+            if (job->mask[m]->offset)
+                space->cursor[n * MASKS + m] = job->mask[m]->offset[job->who[first + n]];
+    if (job->fill)
+        rank_filled(job, place, items, first, count, space, kept);
+    else
+        rank_products(job, item, place, items, first, count, space, kept);
     for (int32_t n = 0; n < count; n++) {
         int32_t *best = job->top_item + (size_t)(first + n) * k;
         struct inmo_top top = {job->k, kept[n], space->top_score + (size_t)n * k, best};
@@ -116,7 +159,8 @@ static enum inmo_status pack_candidates(const struct inmo_rank *job, float **ite
         return inmo_fail_memory(error, "ranking");
     memset(*place, 0xff, (size_t)job->items * sizeof **place);
     for (int32_t n = 0; n < job->candidates; n++) {
-        memcpy(*item + (size_t)n * dim, job->item + (size_t)job->candidate[n] * dim, dim * sizeof(float));
+        if (!job->fill)
+            memcpy(*item + (size_t)n * dim, job->item + (size_t)job->candidate[n] * dim, dim * sizeof(float));
         (*place)[job->candidate[n]] = n;
     }
     return INMO_OK;
@@ -129,7 +173,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
     int32_t *place = NULL;
     int blas_threads = openblas_get_num_threads(), threads = inmo_threads();
     double start = inmo_now(), shown = start;
-    int32_t items = job->candidate ? job->candidates : job->items;
+    int32_t items = job->candidate ? job->candidates : job->items, users = block_users(job);
     atomic_int failed = 0, stop = 0;
     atomic_int done = 0;
 
@@ -146,11 +190,11 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
         if (!ready)
             atomic_store(&failed, 1);
 #pragma omp for schedule(dynamic)
-        for (int32_t first = 0; first < job->count; first += USERS) {
+        for (int32_t first = 0; first < job->count; first += users) {
             if (!ready || atomic_load(&failed) || atomic_load(&stop))
                 continue;
-            rank_block(job, packed ? packed : job->item, place, items, first, &space);
-            atomic_fetch_add(&done, USERS);
+            rank_block(job, packed ? packed : job->item, place, items, first, users, &space);
+            atomic_fetch_add(&done, users);
 #pragma omp critical(inmo_rank_hooks)
             if (hooks && inmo_now() - shown > 0.2) {
                 struct inmo_progress progress = {"ranking", atomic_load(&done), job->count, "users",
@@ -177,17 +221,25 @@ finish:
 enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_error *error)
 {
     double *score = inmo_alloc((size_t)job->items, sizeof *score);
-    if (!score)
+    float *filled = inmo_alloc((size_t)job->items, sizeof *filled);
+    void *scratch = inmo_alloc_zero(job->fill ? job->fill->scratch_bytes : 0, 1);
+    if (!score || !filled || !scratch) {
+        inmo_free(scratch);
+        inmo_free(filled);
+        inmo_free(score);
         return inmo_fail_memory(error, "ranking");
+    }
     for (int32_t n = 0; n < job->count; n++) {
         int32_t u = job->who[n];
+        if (job->fill)
+            job->fill->scores(job->fill->context, &u, 1, scratch, filled);
         for (int32_t i = 0; i < job->items; i++) {
             int ranked = !job->candidate;
             for (int32_t c = 0; c < job->candidates && !ranked; c++)
                 ranked = job->candidate[c] == i;
             for (int m = 0; m < MASKS && job->mask[m]; m++)
                 ranked = ranked && !inmo_csr_has(job->mask[m], u, i);
-            score[i] = ranked ? 0 : -INFINITY;
+            score[i] = !ranked ? -INFINITY : job->fill ? filled[i] : 0;
             for (int j = 0; j < job->dim && ranked; j++)
                 score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
         }
@@ -201,6 +253,8 @@ enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_er
                 score[best] = -INFINITY;
         }
     }
+    inmo_free(scratch);
+    inmo_free(filled);
     inmo_free(score);
     return INMO_OK;
 }

@@ -1,7 +1,8 @@
 /* rank.h - full ranking: the k best items of many users, masked items left out, without ever storing all scores.
  *
  * Users go in blocks, items in tiles; a tile of scores is one BLAS product that stays in the core's cache while it is
- * masked and scanned for entries above the user's k-th best so far. */
+ * masked and scanned for entries above the user's k-th best so far. Scores that are no dot products come from a
+ * function instead, which fills all items of a few users at a time; masking and scanning are the same. */
 #ifndef INMO_KERNEL_RANK_H
 #define INMO_KERNEL_RANK_H
 
@@ -14,17 +15,28 @@ struct inmo_top {
     float *score;   // (k)
     int32_t *item;  // (k)
 };
-/* Items must come in ascending order; one that only equals the worst is then never better. */
+/* Items may come in any order. */
 void inmo_top_add(struct inmo_top *top, float score, int32_t item);
 /* Best first. The heap is no heap afterwards. */
 void inmo_top_sort(struct inmo_top *top);
 /* What a score must exceed to get in. */
 float inmo_top_bound(const struct inmo_top *top);
 
+/* Where scores come from when they are no dot products. */
+struct inmo_fill {
+    /* score (count, items) of users who[0] .. who[count - 1]; called from several threads at once. scratch is the
+     * thread's own, all zero at its first call. */
+    void (*scores)(const void *context, const int32_t *who, int32_t count, void *scratch, float *score);
+    const void *context;
+    size_t scratch_bytes;
+    int32_t users;             /* in a call, at most */
+};
+
 struct inmo_rank {
     int dim;
     const float *user;         // (users, dim)
     const float *item;         // (items, dim)
+    const struct inmo_fill *fill;  /* not NULL: instead of dim, user and item */
     int32_t items;
     const int32_t *who;        // (count) users to rank for
     int32_t count;

@@ -50,13 +50,31 @@ void inmo_gather_reference(const struct inmo_gather *job)
                                       : (double)job->x[(int64_t)row * job->dim + j]);
             }
             sum *= job->scale ? (double)job->scale[v] : 1;
-            if (job->plus && job->plus_position[v] >= 0)
-                sum += job->plus[(int64_t)job->plus_position[v] * job->dim + j];
+            if (job->plus && (!job->plus_position || job->plus_position[v] >= 0))
+                sum += job->plus[(int64_t)(job->plus_position ? job->plus_position[v] : v) * job->dim + j];
             if (job->half_out)
                 put_half(job->half_out + (int64_t)n * job->dim / 2, j, (float)sum);
             else
                 job->out[(int64_t)n * job->dim + j] = (float)sum;
         }
+    }
+}
+
+void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x)
+{
+    for (int j = 0; j < dim; j++) {
+        float sum = x[j] + bias[j];
+        int kept = inmo_drop_keeps(activation->key, activation->threshold, (uint32_t)row, (uint32_t)j);
+        x[j] = kept ? activation->factor * (sum > 0 ? sum : activation->slope * sum) : 0;
+    }
+}
+
+void inmo_activate_back_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *y,
+                                  float *g)
+{
+    for (int j = 0; j < dim; j++) {
+        int kept = inmo_drop_keeps(activation->key, activation->threshold, (uint32_t)row, (uint32_t)j);
+        g[j] = kept ? g[j] * (activation->factor * (y[j] > 0 ? 1 : activation->slope)) : 0;
     }
 }
 

@@ -52,7 +52,8 @@ float inmo_top_bound(const struct inmo_top *top)
 
 void inmo_top_add(struct inmo_top *top, float score, int32_t item)
 {
-    if (!(score > inmo_top_bound(top)))
+    float bound = inmo_top_bound(top);
+    if (!(score > bound) && !(top->count == top->k && score == bound && item < top->item[0]))
         return;
     if (top->count < top->k)
         sift_up(top, top->count++, score, item);

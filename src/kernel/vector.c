@@ -110,6 +110,64 @@ static float NAMED(largest)(int32_t count, const float *x)
     return result;
 }
 
+/* All bits where column j, j + 1, .. of the row is kept. */
+static inline mask kept_columns(const struct inmo_activation *activation, int32_t row, int j)
+{
+    static const uint32_t first[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    words h;
+    if (activation->threshold == 0)
+        return ~(mask){0};
+    h = (load_words(first) + (uint32_t)j) * (uint32_t)INMO_HASH_ITEM +
+        ((uint32_t)row * (uint32_t)INMO_HASH_USER + activation->key);
+    h ^= h >> 16; /* inmo_fmix32 */
+    h *= 0x85ebca6bu;
+    h ^= h >> 13;
+    h *= 0xc2b2ae35u;
+    h ^= h >> 16;
+    return (mask)(h >= activation->threshold);
+}
+
+static inline vec activated(const struct inmo_activation *activation, mask kept, vec x)
+{
+    return (vec)((mask)(activation->factor * chosen((mask)(x > 0), x, activation->slope * x)) & kept);
+}
+
+static inline vec activated_back(const struct inmo_activation *activation, mask kept, vec y, vec g)
+{
+    const vec up = (vec){0} + activation->factor, down = (vec){0} + activation->factor * activation->slope;
+    return (vec)((mask)(g * chosen((mask)(y > 0), up, down)) & kept);
+}
+
+static void NAMED(activate)(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x)
+{
+    int j = 0;
+    for (; j + LANES <= dim; j += LANES)
+        store(x + j, activated(activation, kept_columns(activation, row, j), load(x + j) + load(bias + j)));
+    if (j < dim) {
+        size_t rest = (size_t)(dim - j) * sizeof *x;
+        vec sum = {0}, more = {0};
+        memcpy(&sum, x + j, rest);
+        memcpy(&more, bias + j, rest);
+        sum = activated(activation, kept_columns(activation, row, j), sum + more);
+        memcpy(x + j, &sum, rest);
+    }
+}
+
+static void NAMED(activate_back)(int dim, const struct inmo_activation *activation, int32_t row, const float *y, float *g)
+{
+    int j = 0;
+    for (; j + LANES <= dim; j += LANES)
+        store(g + j, activated_back(activation, kept_columns(activation, row, j), load(y + j), load(g + j)));
+    if (j < dim) {
+        size_t rest = (size_t)(dim - j) * sizeof *g;
+        vec from = {0}, gradient = {0};
+        memcpy(&from, y + j, rest);
+        memcpy(&gradient, g + j, rest);
+        gradient = activated_back(activation, kept_columns(activation, row, j), from, gradient);
+        memcpy(g + j, &gradient, rest);
+    }
+}
+
 static int32_t NAMED(above)(int32_t count, const float *score, float bound, int32_t *hit)
 {
     int32_t hits = 0, n = 0;
@@ -153,6 +211,8 @@ const struct inmo_kernels NAMED(inmo_kernels) = {
     .to_half = NAMED(to_half),
     .add_half = NAMED(add_half),
     .exponentials = NAMED(exponentials),
+    .activate = NAMED(activate),
+    .activate_back = NAMED(activate_back),
     .largest = NAMED(largest),
     .upper_bounds = NAMED(inmo_upper_bounds),
     .above = NAMED(above),

@@ -141,7 +141,7 @@ static void count_embeddings(const struct inmo_trials *trials, struct inmo_trial
 
 static enum inmo_status run_embeddings(struct inmo_trials *trials, struct inmo_error *error)
 {
-    struct inmo_moment moment = {1, DROPOUT, 1, 0};
+    struct inmo_moment moment = {.alpha = 1, .dropout = DROPOUT, .seed = 1};
     (void)error;
     inmo_provider_inmo.begin(trials->provider, &moment);
     inmo_provider_inmo.forward(trials->provider, trials->x, NULL);
@@ -378,7 +378,7 @@ enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct 
             status = inmo_fail_memory(error, "measuring");
     }
     if (!status)
-        status = inmo_listwise_make(trials->graph, USERS, NEGATIVES, DIM, 0.1, 0, &trials->listwise, error);
+        status = inmo_listwise_make(trials->graph, USERS, 0, NEGATIVES, DIM, 0.1, 0, &trials->listwise, error);
     if (!status)
         status = inmo_softmax_make(USERS, NEGATIVES, DIM, &trials->softmax, error);
     if (!status)

@@ -17,6 +17,7 @@
 #include "kernel/kernel.h"
 #include "model/seam.h"
 
+#include <math.h>
 #include <string.h>
 
 struct inmo_backbone_state {
@@ -150,7 +151,7 @@ static void forward_half(struct inmo_backbone_state *state, const float *e, cons
     }
 }
 
-static const float *lightgcn_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
+static float *lightgcn_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
     const struct inmo_graph *graph = state->graph;
     int dim = state->dim, layers = state->layers;
@@ -232,13 +233,20 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     return w;
 }
 
-static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layers, const float *e, float *r,
-                              float *sums)
+/* Memory: S = Σ_{l<K} r^l, what a neighbour outside the graph would gather over all layers. */
+static int lightgcn_memory_width(int dim, int layers)
+{
+    return layers > 0 ? dim : 0;
+}
+
+static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e,
+                              float *r, float *sums)
 {
     size_t width = (size_t)dim, size = (size_t)graph->nodes * width;
     float *z[2] = {NULL, NULL};
     float mean = 1 / (float)(layers + 1);
     int status = -1;
+    (void)own;
     z[0] = inmo_alloc(size, sizeof(float));
     z[1] = inmo_alloc(size, sizeof(float));
     if (!z[0] || !z[1])
@@ -255,8 +263,6 @@ static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layer
             for (size_t j = (size_t)v * width; j < ((size_t)v + 1) * width; j++)
                 r[j] += out[j];
     }
-    if (sums && layers == 0)
-        memset(sums, 0, size * sizeof *sums);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < graph->nodes; v++) {
         float root = graph->root_degree[v];
@@ -273,12 +279,27 @@ done:
     return status;
 }
 
+/* r = (e + Σ_i S_i / sqrt(degree d_i)) / (K + 1) */
+static void lightgcn_fold(const struct inmo_fold *fold, float *r)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    float mean = 1 / (float)(fold->layers + 1), inverse_root = 1 / sqrtf((float)(fold->degree > 0 ? fold->degree : 1));
+    for (int j = 0; j < fold->dim; j++)
+        r[j] = mean * fold->e[j];
+    for (int32_t n = 0; n < fold->count && fold->layers > 0; n++)
+        kernels->add_scaled(fold->dim, mean * inverse_root * fold->graph->inverse_root_degree[fold->node[n]],
+                            fold->memory + (size_t)fold->node[n] * (size_t)fold->dim, r);
+}
+
 const struct inmo_backbone inmo_backbone_lightgcn = {
     .name = "lightgcn",
     .needs_all = 1,
+    .affine = 1,
+    .memory_width = lightgcn_memory_width,
     .create = lightgcn_create,
     .destroy = lightgcn_destroy,
     .forward = lightgcn_forward,
     .backward = lightgcn_backward,
     .represent = lightgcn_represent,
+    .fold = lightgcn_fold,
 };

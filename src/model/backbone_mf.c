@@ -24,11 +24,11 @@ static void mf_destroy(struct inmo_backbone_state *state)
     inmo_free(state);
 }
 
-static const float *mf_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
+static float *mf_forward(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
     (void)state;
     (void)rows;
-    return e;
+    return (float *)e; /* as the seam allows: whoever changes r sees that it is e */
 }
 
 static float *mf_backward(struct inmo_backbone_state *state, const struct inmo_rows *rows, float *dr)
@@ -38,23 +38,30 @@ static float *mf_backward(struct inmo_backbone_state *state, const struct inmo_r
     return dr;
 }
 
-static int mf_represent(const struct inmo_graph *graph, int dim, int layers, const float *e, float *r, float *sums)
+static int mf_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e, float *r,
+                        float *memory)
 {
-    size_t size = (size_t)graph->nodes * (size_t)dim * sizeof *r;
     (void)layers;
-    memcpy(r, e, size);
-    if (sums)
-        memset(sums, 0, size);
+    (void)own;
+    (void)memory;
+    memcpy(r, e, (size_t)graph->nodes * (size_t)dim * sizeof *r);
     return 0;
+}
+
+static void mf_fold(const struct inmo_fold *fold, float *r)
+{
+    memcpy(r, fold->e, (size_t)fold->dim * sizeof *r);
 }
 
 const struct inmo_backbone inmo_backbone_mf = {
     .name = "mf",
     .needs_all = 0,
     .passes_through = 1,
+    .affine = 1,
     .create = mf_create,
     .destroy = mf_destroy,
     .forward = mf_forward,
     .backward = mf_backward,
     .represent = mf_represent,
+    .fold = mf_fold,
 };

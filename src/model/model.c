@@ -2,17 +2,29 @@
 #include "model/model.h"
 
 #include "base/memory.h"
-#include "base/tensorfile.h"
+#include "base/tensorfile_layout.h"
 
 #include <string.h>
 
 static const struct inmo_model_kind kinds[] = {
-    {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn},
-    {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf},
-    {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn},
-    {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf},
-    {"popular", NULL, NULL, NULL},
+    {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn, NULL},
+    {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf, NULL},
+    {"inmo-ngcf", NULL, &inmo_provider_inmo, &inmo_backbone_ngcf, NULL},
+    {"inmo-imc-gae", NULL, &inmo_provider_inmo, &inmo_backbone_imc_gae, NULL},
+    {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn, NULL},
+    {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf, NULL},
+    {"ngcf", NULL, &inmo_provider_lookup, &inmo_backbone_ngcf, NULL},
+    {"imc-gae", NULL, &inmo_provider_average, &inmo_backbone_imc_gae, NULL},
+    {"imc-lightgcn", "imc-lgcn", &inmo_provider_average, &inmo_backbone_lightgcn, NULL},
+    {"item-knn", "knn", NULL, NULL, &inmo_system_knn},
+    {"ease", NULL, NULL, NULL, &inmo_system_ease},
+    {"ials", "als", NULL, NULL, &inmo_system_ials},
+    {"gf-cf", NULL, NULL, NULL, &inmo_system_gfcf},
+    {"popular", NULL, NULL, NULL, &inmo_system_popular},
 };
+const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|lightgcn|lgcn|mf|mf-bpr|ngcf|imc-gae|"
+                                "imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|popular";
+const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, item-knn, ease, ials or gf-cf";
 
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
 {
@@ -24,9 +36,62 @@ const struct inmo_model_kind *inmo_model_kind_find(const char *name)
 
 int64_t inmo_model_parameter_count(const struct inmo_model *model)
 {
-    if (!model->kind->provider)
-        return 0;
-    return ((int64_t)model->rows + model->kind->provider->extra_rows) * model->dim;
+    int64_t count = 0;
+    for (size_t n = 0; n < model->tensors; n++)
+        if (model->tensor[n].dtype == INMO_F32)
+            count += model->tensor[n].rows * (model->tensor[n].columns > 0 ? model->tensor[n].columns : 1);
+    if (model->kind->system)
+        return count;
+    return ((int64_t)model->rows + model->kind->provider->extra_rows +
+            inmo_backbone_rows(model->kind->backbone, model->dim, model->layers)) * model->dim;
+}
+
+int inmo_model_width(const struct inmo_model *model)
+{
+    if (model->kind->system)
+        return model->kind->system->vectors ? model->dim : 0;
+    return inmo_backbone_width(model->kind->backbone, model->dim, model->layers);
+}
+
+int inmo_backbone_width(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    return backbone->width ? backbone->width(dim, layers) : dim;
+}
+
+int inmo_backbone_memory_width(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    return backbone->memory_width ? backbone->memory_width(dim, layers) : 0;
+}
+
+int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int layers)
+{
+    struct inmo_part part;
+    int32_t rows = 0;
+    for (int n = 0; backbone->part && backbone->part(dim, layers, n, &part); n++)
+        rows += part.rows;
+    return rows;
+}
+
+int inmo_regularises_output(const struct inmo_model_kind *kind)
+{
+    return kind->provider->regularises_output || kind->backbone->regularises_output;
+}
+
+enum inmo_status inmo_model_add_tensor(struct inmo_model *model, int64_t rows, int64_t columns, void *data,
+                                       struct inmo_error *error)
+{
+    const struct inmo_system *system = model->kind->system;
+    if (!model->tensor)
+        model->tensor = inmo_alloc_zero(system->tensors, sizeof *model->tensor);
+    if (!model->tensor || !data) {
+        if (!model->tensor_block)
+            inmo_free(data);
+        return inmo_fail_memory(error, "the model");
+    }
+    model->tensor[model->tensors] = (struct inmo_tensor){system->tensor[model->tensors].name,
+                                                         system->tensor[model->tensors].dtype, rows, columns, data};
+    model->tensors++;
+    return INMO_OK;
 }
 
 double inmo_model_alpha(const struct inmo_model *model)
@@ -38,7 +103,7 @@ void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *inf
 {
     *info = (struct inmo_model_info){
         .name = model->kind->name,
-        .dim = model->dim,
+        .dim = model->kind->system && !model->kind->system->vectors ? 0 : model->dim,
         .layers = model->layers,
         .users = model->users.count,
         .items = model->items.count,
@@ -53,12 +118,26 @@ void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *inf
     }
 }
 
+int inmo_model_tensor(const struct inmo_model *model, size_t n, struct inmo_tensor_info *info)
+{
+    const struct inmo_tensor *tensor = model->tensor + n;
+    if (n >= model->tensors)
+        return 0;
+    *info = (struct inmo_tensor_info){tensor->name, inmo_dtype_name(tensor->dtype), tensor->rows, tensor->columns,
+                                      tensor->data};
+    return 1;
+}
+
 void inmo_model_free(struct inmo_model *model)
 {
     if (!model)
         return;
     inmo_idmap_drop_index(&model->items);
     inmo_idmap_drop_index(&model->users);
+    for (size_t n = 0; n < model->tensors && !model->file && !model->tensor_block; n++)
+        inmo_free((void *)model->tensor[n].data);
+    inmo_free(model->tensor_block);
+    inmo_free(model->tensor);
     if (!model->file) {
         inmo_free((void *)model->parameter);
         inmo_free((void *)model->node_of_row);
@@ -71,6 +150,7 @@ void inmo_model_free(struct inmo_model *model)
         inmo_free((void *)model->users.text);
         inmo_free((void *)model->users.offset);
     }
+    inmo_free(model->own);
     inmo_free(model->owned_nodes);
     inmo_tensorfile_close(model->file);
     inmo_free(model->record);
@@ -80,6 +160,7 @@ void inmo_model_free(struct inmo_model *model)
 
 void inmo_model_unbind(struct inmo_model_binding *bound)
 {
+    inmo_free(bound->graph_item);
     inmo_free(bound->model_item);
     inmo_free(bound->model_user);
     inmo_free(bound->node_of_row);
@@ -129,8 +210,10 @@ enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct in
     made.node_of_row = inmo_alloc((size_t)model->rows, sizeof(int32_t));
     made.model_user = inmo_alloc((size_t)graph->users, sizeof(int32_t));
     made.model_item = inmo_alloc((size_t)graph->items, sizeof(int32_t));
+    made.graph_item = inmo_alloc((size_t)model->items.count, sizeof(int32_t));
     graph_node = inmo_alloc(model_nodes, sizeof *graph_node);
-    if (!made.row_of_node || !made.node_of_row || !made.model_user || !made.model_item || !graph_node) {
+    if (!made.row_of_node || !made.node_of_row || !made.model_user || !made.model_item || !made.graph_item ||
+        !graph_node) {
         status = inmo_fail_memory(error, "matching the model to the graph");
         goto done;
     }
@@ -146,6 +229,10 @@ enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct in
     for (int32_t i = 0; i < graph->items; i++)
         if (made.model_item[i] >= 0)
             graph_node[model->users.count + made.model_item[i]] = graph->users + i;
+    for (int32_t i = 0; i < model->items.count; i++) {
+        int32_t node = graph_node[model->users.count + i];
+        made.graph_item[i] = node < 0 ? -1 : node - graph->users;
+    }
     bind_rows(model, graph, graph_node, &made);
     made.binding = (struct inmo_binding){graph, model->dim, model->rows, made.row_of_node, made.node_of_row};
     *bound = made;

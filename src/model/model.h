@@ -6,34 +6,64 @@
 #include "base/csr.h"
 #include "base/idmap.h"
 #include "model/seam.h"
+#include "model/system.h"
 
-/* A name is a pair. Popular has neither: its representation is the item's degree in the observed graph. */
+/* A name is a pair, or a system of its own shape. */
 struct inmo_model_kind {
     const char *name, *alias;
     const struct inmo_provider *provider;
     const struct inmo_backbone *backbone;
+    const struct inmo_system *system;
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
+/* All names and aliases, "a|b|c". */
+extern const char inmo_model_names[];
 
-struct inmo_tensorfile;
+/* Those that serve people who were not there in training, for messages. */
+extern const char inmo_models_for_unseen[];
+
+/* Whether the model serves people who were not there in training, */
+static inline int inmo_kind_serves_unseen(const struct inmo_model_kind *kind)
+{
+    return kind->system ? kind->system->new_users : kind->provider->inductive;
+}
+/* offers items that were not there, if somebody has chosen them since, */
+static inline int inmo_kind_offers_unseen(const struct inmo_model_kind *kind)
+{
+    return kind->system ? kind->system->new_items : kind->provider->inductive;
+}
+/* and if nobody has. */
+static inline int inmo_kind_offers_unchosen(const struct inmo_model_kind *kind)
+{
+    return kind->system ? kind->system->new_items : kind->provider->templates;
+}
 
 struct inmo_model {
     const struct inmo_model_kind *kind;
     int dim, layers;
     double alpha_reached;        /* of the epoch whose parameters these are */
+    double popularity;           /* exponent of an item's degree in its representation */
     int alpha_one;               /* outside training alpha is 1, not the one reached */
     struct inmo_idmap users, items;  // those with training interactions
     struct inmo_csr train, valid;    // among them
     int32_t rows;                // bound parameter rows
     const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
-    const float *parameter;      // (rows + extra rows, dim); NULL for popular
+    const float *parameter;      // (rows + extra rows, dim); NULL for systems
+    float *own;                  // (backbone's rows, dim), never in the file's memory; NULL for systems
+    struct inmo_tensor *tensor;  // (tensors) of a system, in the order of its rules; NULL for others
+    size_t tensors;
+    void *tensor_block;          // owner of all tensors' numbers; NULL: each is allocated, or the file's
     char *configuration, *record;
     struct inmo_tensorfile *file;  // owner of the arrays; NULL: they are allocated one by one
     int32_t *owned_nodes;          // node_of_row of a loaded model, which the file has in two parts
 };
 
 int64_t inmo_model_parameter_count(const struct inmo_model *model);
+int inmo_model_width(const struct inmo_model *model); /* columns of r; 0: no vectors */
 double inmo_model_alpha(const struct inmo_model *model);
+/* The next tensor of a system's model, named by its rule; data becomes the model's, whatever the status. */
+enum inmo_status inmo_model_add_tensor(struct inmo_model *model, int64_t rows, int64_t columns, void *data,
+                                       struct inmo_error *error);
 
 /* The model's parameters on another set of users and items, matched by external id. */
 struct inmo_model_binding {
@@ -42,15 +72,19 @@ struct inmo_model_binding {
     int32_t *node_of_row;  // (rows) -1 where the graph does not have the node
     int32_t *model_user;   // (users of the graph) number in the model, or -1
     int32_t *model_item;
+    int32_t *graph_item;   // (items of the model) number in the graph, or -1
 };
 enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct inmo_graph *graph,
                                  const struct inmo_idmap *users, const struct inmo_idmap *items,
                                  struct inmo_model_binding *bound, struct inmo_error *error);
 void inmo_model_unbind(struct inmo_model_binding *bound);
 
-/* Representations of all nodes of a graph: r (nodes, dim), and sums (nodes, dim) or NULL. For popular dim is 1. */
+/* Whether L2 falls on r, by the word of either. */
+int inmo_regularises_output(const struct inmo_model_kind *kind);
+/* Representations of all nodes of a graph by provider and backbone: r (nodes, width), and memory (nodes, memory width) or
+ * NULL. own: the backbone's own parameters; popularity: see readout.h. */
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
-                                const float *parameter, double alpha, float *r, float *sums,
-                                struct inmo_error *error);
+                                const float *parameter, const float *own, double alpha, double popularity, float *r,
+                                float *memory, struct inmo_error *error);
 
 #endif

@@ -134,6 +134,11 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
     return state->e;
 }
 
+static void inmo_base(const struct inmo_binding *binding, const float *parameter, float *e)
+{
+    memcpy(e, parameter + (size_t)binding->rows * (size_t)binding->dim, (size_t)binding->dim * sizeof *e);
+}
+
 /* dt_user = Σ_u kept(u) scale_u de_u, dt_item alike: partial sums of fixed chunks, then added in order. */
 static void general_gradient(struct inmo_provider_state *state, const struct inmo_rows *rows, const float *de)
 {
@@ -242,7 +247,7 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         .node_count = state->binding.rows,
         .out = state->gradient,
     };
-    struct inmo_gradient gradient = {state->gradient, NULL};
+    struct inmo_gradient gradient = {state->gradient, NULL, NULL};
     struct part part = {0};
     struct inmo_graph named;
     general_gradient(state, rows, de);
@@ -268,11 +273,13 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
 const struct inmo_provider inmo_provider_inmo = {
     .name = "inmo",
     .inductive = 1,
+    .templates = 1,
     .extra_rows = 3,
     .regularises_output = 1,
     .create = inmo_create,
     .destroy = inmo_destroy,
     .begin = inmo_begin,
     .forward = inmo_forward,
+    .base = inmo_base,
     .backward = inmo_backward,
 };

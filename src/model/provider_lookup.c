@@ -1,5 +1,7 @@
-/* provider_lookup.c - e_v is row v of a learned table. Transductive: a node without a row has no embedding, and gets
- * zeros here; callers that would show a result for such a node refuse before. */
+/* provider_lookup.c - e_v is row v of a learned table. What of a node without a row? Two providers that learn alike:
+ *
+ *     lookup    has no embedding for it (zeros here; callers that would show a result for it refuse before)
+ *     average   gives it the mean of all rows, and leaves the rest to the backbone: the postprocessing of IMC-GAE */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/seam.h"
@@ -8,13 +10,15 @@
 
 struct inmo_provider_state {
     struct inmo_binding binding;
-    float *e;  // (nodes, dim); NULL where the table itself serves
+    float *e;     // (nodes, dim); NULL where the table itself serves
+    float *mean;  // (dim) of average, when there may be nodes without a row; NULL otherwise
 };
 
 static void lookup_destroy(struct inmo_provider_state *state)
 {
     if (!state)
         return;
+    inmo_free(state->mean);
     inmo_free(state->e);
     inmo_free(state);
 }
@@ -37,6 +41,31 @@ static struct inmo_provider_state *lookup_create(const struct inmo_binding *bind
     return state;
 }
 
+static struct inmo_provider_state *average_create(const struct inmo_binding *binding, int32_t most_rows,
+                                                  int for_training)
+{
+    struct inmo_provider_state *state = lookup_create(binding, most_rows, for_training);
+    if (state && binding->row_of_node) {
+        state->mean = inmo_alloc((size_t)binding->dim, sizeof *state->mean);
+        if (!state->mean) {
+            lookup_destroy(state);
+            state = NULL;
+        }
+    }
+    return state;
+}
+
+/* The mean of all rows, also of those whose node the graph does not have. */
+static void average_base(const struct inmo_binding *binding, const float *parameter, float *e)
+{
+    for (int j = 0; j < binding->dim; j++) {
+        double sum = 0;
+        for (int32_t r = 0; r < binding->rows; r++)
+            sum += parameter[(size_t)r * (size_t)binding->dim + (size_t)j];
+        e[j] = binding->rows > 0 ? (float)(sum / binding->rows) : 0;
+    }
+}
+
 static void lookup_begin(struct inmo_provider_state *state, const struct inmo_moment *moment)
 {
     (void)state;
@@ -57,11 +86,15 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
     size_t dim = (size_t)binding->dim;
     if (rows || !binding->row_of_node) /* the rows that touches named, or all of them */
         return parameter;
+    if (state->mean)
+        average_base(binding, parameter, state->mean);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < binding->graph->nodes; v++) {
         int32_t row = binding->row_of_node[v];
         if (row >= 0)
             memcpy(state->e + (size_t)v * dim, parameter + (size_t)row * dim, dim * sizeof *state->e);
+        else if (state->mean)
+            memcpy(state->e + (size_t)v * dim, state->mean, dim * sizeof *state->e);
         else
             memset(state->e + (size_t)v * dim, 0, dim * sizeof *state->e);
     }
@@ -71,7 +104,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
 /* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
 static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
 {
-    struct inmo_gradient gradient = {de, rows};
+    struct inmo_gradient gradient = {de, rows, NULL};
     (void)state;
     return gradient;
 }
@@ -79,6 +112,7 @@ static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, c
 const struct inmo_provider inmo_provider_lookup = {
     .name = "lookup",
     .inductive = 0,
+    .templates = 0,
     .extra_rows = 0,
     .regularises_output = 0,
     .is_table = 1,
@@ -87,5 +121,20 @@ const struct inmo_provider inmo_provider_lookup = {
     .begin = lookup_begin,
     .touches = lookup_touches,
     .forward = lookup_forward,
+    .backward = lookup_backward,
+};
+
+const struct inmo_provider inmo_provider_average = {
+    .name = "average",
+    .inductive = 1,
+    .templates = 0,
+    .extra_rows = 0,
+    .regularises_output = 0,
+    .create = average_create,
+    .destroy = lookup_destroy,
+    .begin = lookup_begin,
+    .touches = lookup_touches,
+    .forward = lookup_forward,
+    .base = average_base,
     .backward = lookup_backward,
 };

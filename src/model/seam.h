@@ -3,10 +3,11 @@
  *     parameters --provider--> e (embeddings) --backbone--> r (representations)
  *     gradient  <--provider-- de             <--backbone-- dr
  *
- * A provider knows nothing of what its embeddings are used for, a backbone nothing of where they come from. Both
- * work on all nodes or, where that is enough, on the rows a step needs; which of the two is the backbone's word
- * (needs_all): MF needs e of the batch only, LightGCN of every node. Both own their buffers, made once before the
- * first step; what forward and backward return stays valid until the next call. */
+ * A provider knows nothing of what its embeddings are used for, a backbone nothing of where they come from. A backbone
+ * may have parameters of its own, whole rows of dim numbers that follow the provider's in one block, and r may be
+ * wider than e. Both work on all nodes or, where that is enough, on the rows a step needs; which of the two is the
+ * backbone's word (needs_all): MF needs e of the batch only, LightGCN of every node. Both own their buffers, made once
+ * before the first step; what forward and backward return stays valid until the next call. */
 #ifndef INMO_MODEL_SEAM_H
 #define INMO_MODEL_SEAM_H
 
@@ -29,16 +30,18 @@ struct inmo_binding {
     const int32_t *node_of_row;  // (rows) node or -1; NULL likewise
 };
 
-/* Gradient of the parameter block: value[n] is that of row rows->node[n], and the other rows have none; rows NULL: all
- * rows are there. */
+/* Gradient of the parameter block: value[n] is that of the provider's row rows->node[n], and its other rows have none; rows
+ * NULL: all its rows are there. */
 struct inmo_gradient {
     float *value;
     const struct inmo_rows *rows;
+    const float *own;  // (backbone's rows, dim); NULL: it has none
 };
 
-/* What a training step changes about the embeddings. Outside training: dropout 0. */
+/* What a training step changes about the computation. Outside training: both dropouts 0. */
 struct inmo_moment {
-    double alpha, dropout;
+    double alpha, dropout;  /* the provider's */
+    double graph_dropout;   /* the backbone's */
     uint64_t seed;
     int64_t step;
 };
@@ -47,6 +50,7 @@ struct inmo_provider_state;
 struct inmo_provider {
     const char *name;
     int inductive;          /* serves nodes that were not there in training */
+    int templates;          /* rows belong to templates, chosen once, rather than to every node */
     int extra_rows;         /* parameter rows after the bound ones */
     int regularises_output; /* L2 falls on r (1) or on e (0) */
     int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
@@ -58,28 +62,71 @@ struct inmo_provider {
     const struct inmo_rows *(*touches)(struct inmo_provider_state *state, const struct inmo_rows *rows);
     /* e, of all nodes (rows NULL) or by rows. parameter has the rows that touches names, in its order. */
     const float *(*forward)(struct inmo_provider_state *state, const float *parameter, const struct inmo_rows *rows);
+    /* e of a user who is not in the graph and has no history: (dim). NULL: it can say nothing of such a one. */
+    void (*base)(const struct inmo_binding *binding, const float *parameter, float *e);
     /* de is of the shape forward gave, and may be used up. */
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);
 };
+
+/* One tensor among a backbone's own parameters, in the order they have in its block. */
+struct inmo_part {
+    char name[32];
+    int32_t rows;
+    int is_vector; /* one row, and a vector in files */
+};
+
+/* Somebody who is not in the graph, seen by it without changing it: what the backbone makes of the embedding e, the
+ * items of the history (nodes) and what represent() kept of the graph. degree is the length of the history, which node
+ * need not list whole: an affine backbone's r is the sum of what each item adds. */
+struct inmo_fold {
+    const struct inmo_graph *graph;
+    int dim, layers;
+    const float *own, *memory;
+    const float *e;       // (dim)
+    const int32_t *node;  // (count)
+    int32_t count, degree;
+    float *space;         // (INMO_FOLD_SPACE dim)
+};
+enum { INMO_FOLD_SPACE = 4 };
 
 struct inmo_backbone_state;
 struct inmo_backbone {
     const char *name;
     int needs_all;
     int passes_through;     /* r is e */
+    int reads_output;       /* backward needs r as forward left it */
+    int regularises_output; /* L2 falls on r whatever the provider says */
+    int affine;             /* r is affine in e and in the sum over neighbours, so that a score has exact parts */
+    /* Part n of its own parameters, and 1; 0 past the last. NULL: it has none. */
+    int (*part)(int dim, int layers, int n, struct inmo_part *part);
+    /* Starting values of its own parameters. scale: standard deviation where they are normal. */
+    void (*start)(int dim, int layers, double scale, uint64_t key, float *own);
+    int (*width)(int dim, int layers);        /* of a row of r; NULL: dim */
+    int (*memory_width)(int dim, int layers); /* floats a node that fold() needs; NULL: 0 */
     /* half: what lies between input and output may be stored in half precision. */
     struct inmo_backbone_state *(*create)(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows,
                                           int half);
     void (*destroy)(struct inmo_backbone_state *state);
-    /* r by rows, from e of all nodes or by rows. */
-    const float *(*forward)(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows);
+    /* Before each step, with its own parameters; NULL: nothing to prepare. */
+    void (*begin)(struct inmo_backbone_state *state, const float *own, const struct inmo_moment *moment);
+    /* r by rows, from e of all nodes or by rows. The caller may change it, unless it is e itself or backward reads it. */
+    float *(*forward)(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows);
     float *(*backward)(struct inmo_backbone_state *state, const struct inmo_rows *rows, float *dr);
-    /* r of all nodes, and (if sums is not NULL) what folding in somebody unseen takes: see docs/math.md. 0, or -1
-     * when memory is short. */
-    int (*represent)(const struct inmo_graph *graph, int dim, int layers, const float *e, float *r, float *sums);
+    /* Gradient of its own parameters, after backward; NULL: it has none. */
+    const float *(*own_gradient)(const struct inmo_backbone_state *state);
+    /* r of all nodes, (nodes, width), and (if memory is not NULL) what folding in somebody unseen takes, (nodes,
+     * memory width): see docs/math.md. 0, or -1 when storage is short. */
+    int (*represent)(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e, float *r,
+                     float *memory);
+    void (*fold)(const struct inmo_fold *fold, float *r);
 };
 
-extern const struct inmo_provider inmo_provider_lookup, inmo_provider_inmo;
-extern const struct inmo_backbone inmo_backbone_mf, inmo_backbone_lightgcn;
+int inmo_backbone_width(const struct inmo_backbone *backbone, int dim, int layers);
+int inmo_backbone_memory_width(const struct inmo_backbone *backbone, int dim, int layers);
+/* Rows of dim numbers that its own parameters take. */
+int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int layers);
+
+extern const struct inmo_provider inmo_provider_lookup, inmo_provider_average, inmo_provider_inmo;
+extern const struct inmo_backbone inmo_backbone_mf, inmo_backbone_lightgcn, inmo_backbone_ngcf, inmo_backbone_imc_gae;
 
 #endif

@@ -1,8 +1,9 @@
-/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments and (lazy.h)
- * how far each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they are functions of the step's number. */
+/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments and (lazy.h) how far
+ * each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they are functions of
+ * the step's number. */
 #include "base/memory.h"
 #include "base/setting.h"
-#include "base/tensorfile.h"
+#include "base/tensorfile_layout.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CHECKPOINT_VERSION = 2 };
+enum { CHECKPOINT_VERSION = 2, MOST_ARRAYS = 6 };
 
 static uint64_t hash_csr(uint64_t seed, const struct inmo_csr *csr)
 {
@@ -45,27 +46,41 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
     return INMO_OK;
 }
 
+/* NULL: the steps update all rows, or without Adam. */
+static struct inmo_lazy *lazy_of(const struct inmo_trainer *trainer)
+{
+    return trainer->stepper && trainer->stepper->lazy.touched ? &trainer->stepper->lazy : NULL;
+}
+
+/* The run's arrays, in the order of the file: saved from where they are, and restored to there. */
+static size_t list_arrays(const struct inmo_trainer *trainer, struct inmo_tensor *array)
+{
+    const struct inmo_block *block = &trainer->block;
+    const struct inmo_lazy *lazy = lazy_of(trainer);
+    size_t count = 0;
+    array[count++] = (struct inmo_tensor){"parameter", INMO_F32, block->rows, block->dim, block->parameter};
+    if (block->m) {
+        array[count++] = (struct inmo_tensor){"adam.m", INMO_F32, block->rows, block->dim, block->m};
+        array[count++] = (struct inmo_tensor){"adam.root", INMO_F32, block->rows, block->dim, block->root};
+    }
+    if (lazy) {
+        array[count++] = (struct inmo_tensor){"adam.touched", INMO_I32, lazy->block.rows, 0, lazy->touched};
+        array[count++] = (struct inmo_tensor){"adam.rate", INMO_F64, INMO_LAZY_RING, 0, lazy->rate};
+    }
+    if (trainer->best)
+        array[count++] = (struct inmo_tensor){"best", INMO_F32, block->rows, block->dim, trainer->best};
+    return count;
+}
+
 enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
 {
-    const struct inmo_stepper *stepper = trainer->stepper;
-    int64_t rows = stepper->parameter_rows, dim = stepper->binding.dim;
+    struct inmo_tensor array[MOST_ARRAYS];
+    size_t arrays = list_arrays(trainer, array);
     char fingerprint[32], numbers[8][48];
     struct inmo_metadata metadata[] = {
         {"fingerprint", fingerprint}, {"epoch", numbers[0]},      {"step", numbers[1]},       {"loss_sum", numbers[2]},
         {"final_loss", numbers[3]},   {"best_epoch", numbers[4]}, {"best_score", numbers[5]}, {"record", trainer->record},
     };
-    struct inmo_tensor tensor[6] = {
-        {"parameter", INMO_F32, rows, dim, stepper->parameter},
-        {"adam.m", INMO_F32, rows, dim, stepper->m},
-        {"adam.root", INMO_F32, rows, dim, stepper->root},
-    };
-    size_t tensors = 3;
-    if (stepper->lazy.touched) {
-        tensor[tensors++] = (struct inmo_tensor){"adam.touched", INMO_I32, rows, 0, stepper->lazy.touched};
-        tensor[tensors++] = (struct inmo_tensor){"adam.rate", INMO_F64, INMO_LAZY_RING, 0, stepper->lazy.rate};
-    }
-    if (trainer->best)
-        tensor[tensors++] = (struct inmo_tensor){"best", INMO_F32, rows, dim, trainer->best};
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
     snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
     snprintf(numbers[1], sizeof *numbers, "%lld", (long long)trainer->step);
@@ -74,7 +89,7 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     snprintf(numbers[4], sizeof *numbers, "%d", trainer->best_epoch);
     snprintf(numbers[5], sizeof *numbers, "%a", trainer->best_score);
     return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
-                                 sizeof metadata / sizeof *metadata, tensor, tensors, error);
+                                 sizeof metadata / sizeof *metadata, array, arrays, error);
 }
 
 static double number_of(const struct inmo_tensorfile *file, const char *key)
@@ -83,41 +98,13 @@ static double number_of(const struct inmo_tensorfile *file, const char *key)
     return text ? strtod(text, NULL) : NAN;
 }
 
-/* Copies one array of the file. */
-static enum inmo_status restore(const struct inmo_tensorfile *file, const char *name, int64_t rows, int64_t dim,
-                                float *to, struct inmo_error *error)
-{
-    struct inmo_tensor tensor;
-    enum inmo_status status = inmo_tensorfile_get(file, name, INMO_F32, rows, dim, &tensor, error);
-    if (!status)
-        memcpy(to, tensor.data, (size_t)(rows * dim) * sizeof *to);
-    return status;
-}
-
-/* How far each row is behind. */
-static enum inmo_status restore_lazy(const struct inmo_tensorfile *file, struct inmo_lazy *lazy, int64_t step,
-                                     struct inmo_error *error)
-{
-    struct inmo_tensor touched, rate;
-    size_t rows = (size_t)lazy->block.rows;
-    enum inmo_status status = inmo_tensorfile_get(file, "adam.touched", INMO_I32, lazy->block.rows, 0, &touched, error);
-    if (!status)
-        status = inmo_tensorfile_get(file, "adam.rate", INMO_F64, INMO_LAZY_RING, 0, &rate, error);
-    if (status)
-        return status;
-    memcpy(lazy->touched, touched.data, rows * sizeof *lazy->touched);
-    memcpy(lazy->rate, rate.data, INMO_LAZY_RING * sizeof *lazy->rate);
-    inmo_lazy_restore(lazy, step);
-    return INMO_OK;
-}
-
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
 {
-    struct inmo_stepper *stepper = trainer->stepper;
+    struct inmo_tensor array[MOST_ARRAYS], found;
+    size_t arrays = list_arrays(trainer, array);
     struct inmo_tensorfile *file = NULL;
     const char *text;
     char fingerprint[32];
-    int64_t rows = stepper->parameter_rows, dim = stepper->binding.dim;
     enum inmo_status status = inmo_tensorfile_open(path, "checkpoint", CHECKPOINT_VERSION, &file, error);
     if (status)
         goto done;
@@ -130,15 +117,11 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
                            path);
         goto done;
     }
-    status = restore(file, "parameter", rows, dim, stepper->parameter, error);
-    if (!status)
-        status = restore(file, "adam.m", rows, dim, stepper->m, error);
-    if (!status)
-        status = restore(file, "adam.root", rows, dim, stepper->root, error);
-    if (!status && stepper->lazy.touched)
-        status = restore_lazy(file, &stepper->lazy, (int64_t)number_of(file, "step"), error);
-    if (!status && trainer->best)
-        status = restore(file, "best", rows, dim, trainer->best, error);
+    for (size_t n = 0; n < arrays && !status; n++) {
+        status = inmo_tensorfile_get(file, array[n].name, array[n].dtype, array[n].rows, array[n].columns, &found, error);
+        if (!status)
+            memcpy((void *)array[n].data, found.data, (size_t)inmo_tensor_bytes(&found));
+    }
     if (status)
         goto done;
     trainer->epoch = (int32_t)number_of(file, "epoch");
@@ -147,6 +130,8 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
     trainer->final_loss = number_of(file, "final_loss");
     trainer->best_epoch = (int32_t)number_of(file, "best_epoch");
     trainer->best_score = number_of(file, "best_score");
+    if (lazy_of(trainer))
+        inmo_lazy_restore(lazy_of(trainer), trainer->step);
     text = inmo_tensorfile_metadata(file, "record");
     inmo_free(trainer->record);
     trainer->record_size = strlen(text ? text : "");

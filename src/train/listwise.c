@@ -12,7 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USERS = 128, GROUPS = 8, LEAST_STEPS = 4 };
+enum { GROUPS = 8, LEAST_STEPS = 12, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
+
+/* Users of a block: as many as leave its scores in a core's cache. */
+static int32_t block_users(int32_t negatives)
+{
+    int32_t users = SCORES / negatives;
+    return users < FEWEST_USERS ? FEWEST_USERS : users > MOST_USERS ? MOST_USERS : users;
+}
 
 void inmo_listwise_free(struct inmo_listwise *listwise)
 {
@@ -21,8 +28,7 @@ void inmo_listwise_free(struct inmo_listwise *listwise)
     inmo_free(listwise->block);
     inmo_free(listwise->negative);
     inmo_free(listwise->in_batch);
-    inmo_free(listwise->weight);
-    inmo_free(listwise->mirror);
+    inmo_free(listwise->rest);
     inmo_free(listwise->eligible);
     inmo_free(listwise->order);
     inmo_free(listwise->drawn);
@@ -30,47 +36,34 @@ void inmo_listwise_free(struct inmo_listwise *listwise)
     *listwise = (struct inmo_listwise){0};
 }
 
-/* Walking the users in order meets each item's users in ascending order, which is how they stand in its row. */
-static enum inmo_status fill_mirror(struct inmo_listwise *listwise, struct inmo_error *error)
-{
-    const struct inmo_graph *graph = listwise->graph;
-    int64_t *cursor = inmo_alloc((size_t)graph->items, sizeof *cursor);
-    if (!cursor)
-        return inmo_fail_memory(error, "the listwise loss");
-    for (int32_t i = 0; i < graph->items; i++)
-        cursor[i] = graph->offset[graph->users + i] - graph->edges;
-    for (int64_t e = 0; e < graph->edges; e++)
-        listwise->mirror[cursor[graph->neighbour[e] - graph->users]++] = e;
-    inmo_free(cursor);
-    return INMO_OK;
-}
-
-enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t negatives, int dim,
-                                    double temperature, double l2, struct inmo_listwise *out, struct inmo_error *error)
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t most_steps, int32_t negatives,
+                                    int dim, double temperature, double l2, struct inmo_listwise *out,
+                                    struct inmo_error *error)
 {
     struct inmo_listwise made = {.graph = graph, .dim = dim, .negatives = negatives, .temperature = temperature,
                                  .l2 = l2, .order_epoch = -1};
-    size_t users = (size_t)graph->users, edges = (size_t)graph->edges, m = (size_t)negatives, d = (size_t)dim;
+    size_t users = (size_t)graph->users, m = (size_t)negatives, d = (size_t)dim;
+    int32_t fewest;
     enum inmo_status status = INMO_OK;
-    /* A small log, too, takes several steps an epoch. */
+    /* Every step goes over the whole graph: a bounded number of them keeps an epoch linear in the log. A small log,
+     * too, takes several. */
+    fewest = most_steps > 0 ? (graph->users + most_steps - 1) / most_steps : 1;
     made.batch = (graph->users + LEAST_STEPS - 1) / LEAST_STEPS;
     made.batch = batch < made.batch ? batch : made.batch;
+    made.batch = fewest > made.batch ? fewest : made.batch;
     made.who = inmo_alloc((size_t)made.batch, sizeof *made.who);
     made.drawn = inmo_alloc(m, sizeof *made.drawn);
     made.order = inmo_alloc(users, sizeof *made.order);
     made.eligible = inmo_alloc(users, sizeof *made.eligible);
-    made.mirror = inmo_alloc(edges, sizeof *made.mirror);
-    made.weight = inmo_alloc(edges, sizeof *made.weight);
+    made.rest = inmo_alloc(users, sizeof *made.rest);
     made.in_batch = inmo_alloc_zero(users, 1);
     made.negative = inmo_alloc(m * d, sizeof(float));
-    made.block = inmo_alloc(GROUPS * USERS * (d + m), sizeof(float));
+    made.block = inmo_alloc(GROUPS * (size_t)block_users(negatives) * (d + m), sizeof(float));
     made.sum = inmo_alloc(GROUPS * m * d, sizeof(float));
     made.term = inmo_alloc((size_t)made.batch, sizeof *made.term);
-    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.mirror || !made.weight || !made.in_batch ||
-        !made.negative || !made.block || !made.sum || !made.term)
+    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.rest || !made.in_batch || !made.negative ||
+        !made.block || !made.sum || !made.term)
         status = inmo_fail_memory(error, "the listwise loss");
-    else
-        status = fill_mirror(&made, error);
     if (status) {
         inmo_listwise_free(&made);
         return status;
@@ -114,36 +107,48 @@ void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t s
             (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)listwise->graph->items);
 }
 
-/* One user: scores of the negatives become their gradient, the positives get their weights and pull the user.
- * Returns the loss. */
+/* A positive's part of the loss: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability that goes to the negatives. Both
+ * ends of an interaction come here with the same numbers, so that nothing is kept for each interaction. */
+struct judged {
+    double gap, missed;
+};
+static inline struct judged judge(const struct inmo_listwise *listwise, int32_t u, const float *user, const float *item)
+{
+    double gap = listwise->rest[u] - inmo_kernels()->dot(listwise->dim, user, item) / listwise->temperature;
+    return (struct judged){gap, 1 / (1 + exp(-gap))};
+}
+
+/* 1 / (d_u B): what one positive of the user counts. */
+static inline double share_of(const struct inmo_listwise *listwise, int32_t u)
+{
+    return 1 / ((double)inmo_graph_degree(listwise->graph, u) * listwise->count);
+}
+
+/* One user: scores of the negatives become their gradient, the positives pull the user. Returns the loss. */
 static double judge_user(struct inmo_listwise *listwise, int32_t n, const float *r, float *score, float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const struct inmo_graph *graph = listwise->graph;
     int32_t u = listwise->who[n];
-    int64_t begin = graph->offset[u], end = graph->offset[u + 1];
     size_t d = (size_t)listwise->dim;
     const float *row = r + (size_t)u * d;
     float *gradient = dr + (size_t)u * d;
-    double factor = 1 / listwise->temperature, highest, sum, rest, spread = 0, loss = 0;
-    double share = 1 / ((double)(end - begin) * listwise->count);
-    /* rest = log Σ_j e^{s_uj/T}; everything after is in differences of logarithms, so that a user whose positives lie
-     * far apart neither overflows nor divides by zero */
+    double factor = 1 / listwise->temperature, highest, sum, spread = 0, loss = 0, share = share_of(listwise, u);
+    /* Everything after is in differences of logarithms, so that a user whose positives lie far apart neither overflows
+     * nor divides by zero. */
     highest = factor * kernels->largest(listwise->negatives, score);
     sum = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
-    rest = highest + log(sum);
+    listwise->rest[u] = highest + log(sum);
     for (int j = 0; j < listwise->dim; j++) {
         gradient[j] = (float)(2 * listwise->l2 / listwise->count * row[j]);
         loss += listwise->l2 / listwise->count * row[j] * row[j];
     }
-    for (int64_t e = begin; e < end; e++) {
+    for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
         const float *item = r + (size_t)graph->neighbour[e] * d;
-        double gap = rest - factor * kernels->dot(listwise->dim, row, item);
-        double missed = 1 / (1 + exp(-gap)); /* probability that goes to the negatives */
-        loss += share * (fmax(gap, 0) + log1p(exp(-fabs(gap))));
-        spread += share * missed;
-        listwise->weight[e] = (float)(-share * factor * missed);
-        kernels->add_scaled(listwise->dim, listwise->weight[e], item, gradient);
+        struct judged judged = judge(listwise, u, row, item);
+        loss += share * (fmax(judged.gap, 0) + log1p(exp(-fabs(judged.gap))));
+        spread += share * judged.missed;
+        kernels->add_scaled(listwise->dim, (float)(-share * factor * judged.missed), item, gradient);
         if (listwise->l2 > 0)
             loss += share * listwise->l2 * kernels->dot(listwise->dim, item, item);
     }
@@ -157,7 +162,7 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
 {
     int dim = listwise->dim, negatives = listwise->negatives;
     size_t d = (size_t)dim, m = (size_t)negatives;
-    float *user = space, *score = space + USERS * d;
+    float *user = space, *score = space + (size_t)block_users(negatives) * d;
     for (int32_t n = 0; n < count; n++)
         memcpy(user + (size_t)n * d, r + (size_t)listwise->who[first + n] * d, d * sizeof *user);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1, user, dim, listwise->negative, dim, 0,
@@ -173,12 +178,13 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
         inmo_kernels()->add_scaled(dim, 1, user + (size_t)n * d, dr + (size_t)listwise->who[first + n] * d);
 }
 
-/* dr_i = Σ_{u in N_i, in the batch} weight_ui r_u + 2 λ/B Σ_u 1/d_u r_i */
+/* dr_i = -Σ_{u in N_i, in the batch} missed_ui / (d_u B T) r_u + 2 λ/B Σ_u 1/d_u r_i */
 static void pull_items(const struct inmo_listwise *listwise, const float *r, float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const struct inmo_graph *graph = listwise->graph;
     size_t d = (size_t)listwise->dim;
+    double factor = 1 / listwise->temperature;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
     for (int32_t v = graph->users; v < graph->nodes; v++) {
         float *sum = dr + (size_t)v * d;
@@ -186,10 +192,13 @@ static void pull_items(const struct inmo_listwise *listwise, const float *r, flo
         memset(sum, 0, d * sizeof *sum);
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
             int32_t u = graph->neighbour[e];
+            const float *user = r + (size_t)u * d;
             if (!listwise->in_batch[u])
                 continue;
-            kernels->add_scaled(listwise->dim, listwise->weight[listwise->mirror[e - graph->edges]], r + (size_t)u * d,
-                                sum);
+            kernels->add_scaled(listwise->dim,
+                                (float)(-share_of(listwise, u) * factor *
+                                        judge(listwise, u, user, r + (size_t)v * d).missed),
+                                user, sum);
             norms += graph->inverse_degree[u];
         }
         if (listwise->l2 > 0)
@@ -203,8 +212,9 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     const struct inmo_graph *graph = listwise->graph;
     int dim = listwise->dim, blas_threads = openblas_get_num_threads(), threads = inmo_threads();
     size_t d = (size_t)dim, m = (size_t)listwise->negatives;
-    int32_t blocks = (listwise->count + USERS - 1) / USERS;
+    int32_t users = block_users(listwise->negatives), blocks = (listwise->count + users - 1) / users;
     double loss = 0;
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t n = 0; n < m; n++)
         memcpy(listwise->negative + n * d, r + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d,
                d * sizeof(float));
@@ -220,19 +230,22 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
             float *sum = listwise->sum + (size_t)group * m * d;
             memset(sum, 0, m * d * sizeof *sum);
             for (int32_t b = group; b < blocks; b += GROUPS) {
-                int32_t first = b * USERS, left = listwise->count - first;
-                run_block(listwise, r, dr, first, left < USERS ? left : USERS,
-                          listwise->block + (size_t)group * USERS * (d + m), sum);
+                int32_t first = b * users, left = listwise->count - first;
+                run_block(listwise, r, dr, first, left < users ? left : users,
+                          listwise->block + (size_t)group * (size_t)users * (d + m), sum);
             }
         }
+        /* in the order of the groups */
+#pragma omp for schedule(static)
+        for (size_t n = 0; n < m; n++)
+            for (size_t group = 1; group < GROUPS; group++)
+                inmo_kernels()->add_scaled(dim, 1, listwise->sum + (group * m + n) * d, listwise->sum + n * d);
     }
     openblas_set_num_threads(blas_threads);
     pull_items(listwise, r, dr);
-    /* in the order of the groups; an item drawn twice gets both */
-    for (size_t n = 0; n < m; n++)
-        for (int group = 0; group < GROUPS; group++)
-            inmo_kernels()->add_scaled(dim, 1, listwise->sum + ((size_t)group * m + n) * d,
-                                       dr + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d);
+    for (size_t n = 0; n < m; n++) /* an item drawn twice gets both */
+        inmo_kernels()->add_scaled(dim, 1, listwise->sum + n * d,
+                                   dr + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d);
     for (int32_t n = 0; n < listwise->count; n++)
         loss += listwise->term[n];
     return loss;

@@ -5,11 +5,11 @@
  *          + λ/B Σ_u ( ‖r_u‖² + 1/d_u Σ_{i in N_u} ‖r_i‖² )
  *
  * A draw of one positive a user costs the same products with the negatives and the same passes over the graph, and
- * learns from 1/d_u as many interactions. An epoch is every user once: users / batch steps, each a pass over
- * the whole graph, so their number is bounded only while batch grows with the users.
+ * learns from 1/d_u as many interactions. An epoch is every user once, in users / batch steps, each a pass over
+ * the whole graph; most_steps bounds their number (the batch grows with the users), so that an epoch is linear.
  *
  * Deterministic: users are in fixed blocks, blocks in a fixed number of groups with a sum each, and the positives'
- * side is gathered row by row through the mirror (which edge of a user's row an edge of an item's row is). */
+ * side is gathered item by item, the weight of an interaction computed a second time instead of kept. */
 #ifndef INMO_TRAIN_LISTWISE_H
 #define INMO_TRAIN_LISTWISE_H
 
@@ -29,8 +29,7 @@ struct inmo_listwise {
     int32_t *order;     // (users) of the running epoch
     int64_t order_epoch;
     int32_t *eligible, eligible_count;  // users with an interaction
-    int64_t *mirror;    // (edges) of an item's edge: that edge in its user's row
-    float *weight;      // (edges) of a user's edge: coefficient of its positive; valid for users of the step
+    double *rest;       // (users) log of the sum of the negatives' exponentials; valid for users of the step
     uint8_t *in_batch;  // (users)
     float *negative;    // (negatives, dim)
     float *block;       // (GROUPS, block users, dim + negatives) copies and scores
@@ -38,8 +37,8 @@ struct inmo_listwise {
     double *term;       // (batch)
 };
 
-enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t negatives, int dim,
-                                    double temperature, double l2, struct inmo_listwise *listwise,
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t most_steps, int32_t negatives,
+                                    int dim, double temperature, double l2, struct inmo_listwise *listwise,
                                     struct inmo_error *error);
 void inmo_listwise_free(struct inmo_listwise *listwise);
 int64_t inmo_listwise_steps(const struct inmo_listwise *listwise); /* an epoch */

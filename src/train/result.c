@@ -82,12 +82,15 @@ static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, cons
                                         struct inmo_model *model, struct inmo_error *error)
 {
     const struct inmo_stepper *stepper = trainer->stepper;
-    const float *from = trainer->best && trainer->best_epoch >= 0 ? trainer->best : stepper->parameter;
+    const float *from = inmo_trainer_parameters(trainer);
     size_t dim = (size_t)model->dim, extra = (size_t)model->kind->provider->extra_rows;
     int32_t users = model->users.count, rows = 0, bound = stepper->binding.rows;
     int32_t *node_of_row = inmo_alloc((size_t)bound, sizeof *node_of_row);
     float *parameter = inmo_alloc(((size_t)bound + extra) * dim, sizeof *parameter);
-    if (!node_of_row || !parameter) {
+    size_t own_size = (size_t)(stepper->parameter_rows - stepper->provider_rows) * dim;
+    float *own = inmo_alloc(own_size, sizeof *own);
+    if (!node_of_row || !parameter || !own) {
+        inmo_free(own);
         inmo_free(parameter);
         inmo_free(node_of_row);
         return inmo_fail_memory(error, "the model");
@@ -101,7 +104,9 @@ static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, cons
         rows++;
     }
     memcpy(parameter + (size_t)rows * dim, from + (size_t)bound * dim, extra * dim * sizeof *parameter);
+    memcpy(own, from + (size_t)stepper->provider_rows * dim, own_size * sizeof *own);
     model->rows = rows;
+    model->own = own;
     model->parameter = parameter;
     model->node_of_row = node_of_row;
     if (!stepper->node_of_row) { /* a lookup table has a row for every node, in order */
@@ -111,40 +116,30 @@ static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, cons
     return INMO_OK;
 }
 
-enum inmo_status inmo_trainer_model(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
-                                    struct inmo_model **out, struct inmo_error *error)
+/* What a model has besides parameters. user and item become the model's numbers of the data set's, or -1. */
+static enum inmo_status make_shell(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
+                                   int32_t *user, int32_t *item, struct inmo_model *model, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     const struct inmo_dataset *data = trainer->data;
     const struct inmo_train_options *options = trainer->options;
-    size_t setting_count, record_size = trainer->record ? trainer->record_size : 0;
+    size_t setting_count;
     const struct inmo_setting *settings = inmo_train_settings(&setting_count);
-    struct inmo_model *model = inmo_alloc_zero(1, sizeof *model);
-    int32_t *user = inmo_alloc((size_t)data->users.count, sizeof *user), users;
-    int32_t *item = inmo_alloc((size_t)data->items.count, sizeof *item), items;
-    int32_t *item_degree = inmo_alloc_zero((size_t)data->items.count, sizeof *item_degree);
-
-    if (!model || !user || !item || !item_degree) {
-        status = inmo_fail_memory(error, "the model");
-        goto done;
-    }
+    int32_t *item_degree = inmo_alloc_zero((size_t)data->items.count, sizeof *item_degree), users, items;
+    if (!item_degree)
+        return inmo_fail_memory(error, "the model");
     for (int64_t e = 0; e < inmo_csr_count(&data->train); e++)
         item_degree[data->train.column[e]]++;
     users = renumber(&data->train, NULL, data->users.count, user);
     items = renumber(NULL, item_degree, data->items.count, item);
+    inmo_free(item_degree);
     model->kind = kind;
-    model->dim = kind->provider ? options->dim : 1;
+    model->dim = kind->provider || kind->system->vectors ? options->dim : 1;
     model->layers = kind->backbone && kind->backbone->needs_all ? options->layers : 0;
     model->alpha_one = strcmp(options->eval_alpha, "one") == 0;
-    model->alpha_reached = inmo_alpha_of_epoch(options, trainer->best_epoch >= 0 ? trainer->best_epoch :
-                                               trainer->epoch > 0 ? trainer->epoch - 1 : 0);
     model->configuration = inmo_settings_json(settings, inmo_train_settings_of_model(), options);
-    model->record = inmo_alloc(record_size + 3, 1);
-    if (!model->configuration || !model->record) {
-        status = inmo_fail_memory(error, "the model");
-        goto done;
-    }
-    snprintf(model->record, record_size + 3, "[%s]", trainer->record ? trainer->record : "");
+    if (!model->configuration)
+        return inmo_fail_memory(error, "the model");
     status = copy_ids(&data->users, user, users, &model->users, error);
     if (!status)
         status = copy_ids(&data->items, item, items, &model->items, error);
@@ -152,16 +147,43 @@ enum inmo_status inmo_trainer_model(const struct inmo_trainer *trainer, const st
         status = copy_list(&data->train, user, item, users, items, &model->train, error);
     if (!status)
         status = copy_list(&data->valid, user, item, users, items, &model->valid, error);
+    return status;
+}
+
+enum inmo_status inmo_trainer_shell(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
+                                    struct inmo_model **out, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    const struct inmo_dataset *data = trainer->data;
+    struct inmo_model *model = inmo_alloc_zero(1, sizeof *model);
+    int32_t *user = inmo_alloc((size_t)data->users.count, sizeof *user);
+    int32_t *item = inmo_alloc((size_t)data->items.count, sizeof *item);
+    if (!model || !user || !item)
+        status = inmo_fail_memory(error, "the model");
+    else
+        status = make_shell(trainer, kind, user, item, model, error);
     if (!status && kind->provider)
         status = copy_parameters(trainer, user, item, model, error);
-    if (status)
-        goto done;
-    *out = model;
-    model = NULL;
-done:
-    inmo_free(item_degree);
+    if (!status) {
+        *out = model;
+        model = NULL;
+    }
     inmo_free(item);
     inmo_free(user);
     inmo_model_free(model);
     return status;
+}
+
+enum inmo_status inmo_trainer_sign(const struct inmo_trainer *trainer, struct inmo_model *model,
+                                   struct inmo_error *error)
+{
+    size_t record_size = trainer->record ? trainer->record_size : 0;
+    model->popularity = trainer->options->popularity;
+    model->alpha_reached = inmo_alpha_of_epoch(trainer->options, trainer->best_epoch >= 0 ? trainer->best_epoch :
+                                               trainer->epoch > 0 ? trainer->epoch - 1 : 0);
+    model->record = inmo_alloc(record_size + 3, 1);
+    if (!model->record)
+        return inmo_fail_memory(error, "the model");
+    snprintf(model->record, record_size + 3, "[%s]", trainer->record ? trainer->record : "");
+    return INMO_OK;
 }

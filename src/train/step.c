@@ -4,6 +4,9 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
+#include "model/readout.h"
+
+#include <string.h>
 
 /* The nodes that the batch of a step names: users, positives, and a negative for each or some that all share. */
 static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
@@ -70,7 +73,7 @@ static struct inmo_bpr pairwise_of(const struct inmo_stepper *stepper, const str
     const struct inmo_train_options *options = stepper->options;
     return (struct inmo_bpr){
         .batch = options->batch,
-        .dim = options->dim,
+        .dim = stepper->width,
         .factor = 1.0 / options->batch,
         .l2 = l2 / options->batch,
         .x = r,
@@ -129,12 +132,12 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
-    struct inmo_moment moment = {alpha, provider->inductive ? options->dropout : 0, options->seed, step};
+    struct inmo_moment moment = {alpha, options->dropout, options->graph_dropout, options->seed, step};
     int64_t which = prepare(stepper, step);
     const struct inmo_grouping *grouping = stepper->grouping + which;
     const struct inmo_rows *rows = &stepper->rows, *e_rows = backbone->needs_all ? NULL : rows;
-    const float *parameter, *e, *r;
-    float *de;
+    const float *parameter, *e;
+    float *r, *de;
     double loss;
     int l2_on_r;
 
@@ -142,20 +145,30 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
     mark_positions(stepper, 1);
     provider->begin(stepper->provider, &moment);
+    if (backbone->begin)
+        backbone->begin(stepper->backbone, inmo_stepper_own(stepper), &moment);
     parameter = stepper->lazy.touched
                     ? inmo_lazy_read(&stepper->lazy, provider->touches(stepper->provider, e_rows))
                     : stepper->parameter;
     e = provider->forward(stepper->provider, parameter, e_rows);
     r = backbone->forward(stepper->backbone, e, rows);
-    l2_on_r = provider->regularises_output || (r == e && stepper->softmax.batch == 0);
+    l2_on_r = inmo_regularises_output(stepper->kind) ||
+              (r == e && !stepper->item_scale && stepper->softmax.batch == 0);
+    if (stepper->item_scale && stepper->read)
+        r = memcpy(stepper->read, r, (size_t)rows->count * (size_t)stepper->width * sizeof *r);
+    if (stepper->item_scale)
+        inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, r);
     loss = judge(stepper, grouping, r, l2_on_r ? options->l2 : 0);
 
     /* and back: de, then the gradient of the parameters */
+    if (stepper->item_scale)
+        inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, stepper->dr);
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
     if (!l2_on_r && options->l2 > 0 && stepper->listwise.batch == 0)
         loss += inmo_square_norms(grouping, options->dim, options->l2 / options->batch, backbone->needs_all, e, de,
                                   stepper->term);
     *gradient = provider->backward(stepper->provider, e_rows, de);
+    gradient->own = backbone->own_gradient ? backbone->own_gradient(stepper->backbone) : NULL;
     if (stepper->self_sampler.count > 0)
         loss += self_enhance(stepper, stepper->self_grouping + which, gradient->value);
     mark_positions(stepper, 0);
@@ -165,8 +178,10 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
     struct inmo_gradient gradient;
+    struct inmo_adam adam = inmo_adam_at(learning_rate, step + 1);
+    int64_t own = stepper->provider_rows * stepper->binding.dim;
     double loss;
-    if (stepper->term_row) {
+    if (stepper->term_row && !stepper->item_scale) {
         const struct inmo_grouping *grouping = stepper->grouping + prepare(stepper, step);
         struct inmo_bpr bpr = pairwise_of(stepper, grouping, stepper->lazy.current, stepper->options->l2);
         return inmo_pairwise_step(&bpr, grouping, stepper->graph->users, &stepper->lazy, learning_rate);
@@ -175,8 +190,11 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     if (stepper->lazy.touched)
         inmo_lazy_write(&stepper->lazy, learning_rate, gradient.rows, gradient.value);
     else
-        inmo_adam_rows(stepper->parameter_rows, stepper->binding.dim, inmo_adam_at(learning_rate, step + 1),
-                       gradient.value, stepper->m, stepper->root, stepper->parameter);
+        inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.value, stepper->m, stepper->root,
+                       stepper->parameter);
+    if (gradient.own)
+        inmo_adam_rows(stepper->parameter_rows - stepper->provider_rows, stepper->binding.dim, adam, gradient.own,
+                       stepper->m + own, stepper->root + own, stepper->parameter + own);
     return loss;
 }
 

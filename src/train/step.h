@@ -21,10 +21,12 @@ struct inmo_stepper {
     struct inmo_provider_state *provider;
     struct inmo_backbone_state *backbone;
 
-    int64_t parameter_rows;  // bound + extra
+    int64_t provider_rows;   // bound + extra
+    int64_t parameter_rows;  // and the backbone's own, which follow
     float *parameter, *m, *root;  // (parameter_rows, dim) each; Adam's moments, the second as its root
+    int width;               // columns of r
 
-    struct inmo_lazy lazy;   // empty where every step touches all rows anyway
+    struct inmo_lazy lazy;   // of the provider's rows; empty where every step touches all of them anyway
 
     struct inmo_csr self_list;          // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
@@ -36,7 +38,9 @@ struct inmo_stepper {
     struct inmo_rows rows;   // of the step's grouping, with positions if the model needs them
     int32_t *position;       // (nodes) or NULL
 
-    float *dr;               // (places, dim)
+    float *dr;               // (places, width)
+    float *item_scale;       // (items) the readout's; NULL: 1
+    float *read;             // (places, width) r read out, where r must stay as it is; else NULL
     float *self_gradient;    // (3 batch, dim) by rows of self_grouping
     float *partial;          // (batch / CHUNK + 1, dim) sums for w
     struct inmo_softmax softmax;  // empty with other losses
@@ -52,6 +56,11 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
                                   struct inmo_stepper **stepper, struct inmo_error *error);
 void inmo_stepper_free(struct inmo_stepper *stepper);
+/* The backbone's own parameters. */
+static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
+{
+    return stepper->parameter + (size_t)stepper->provider_rows * (size_t)stepper->binding.dim;
+}
 /* In an epoch: every interaction once as a positive, in number for the losses that draw them. */
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
 

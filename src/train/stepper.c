@@ -7,11 +7,12 @@
 #include "base/threads.h"
 #include "graph/svd.h"
 #include "graph/template.h"
+#include "model/readout.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SVD_ITERATIONS = 6 };
+enum { SVD_ITERATIONS = 4 };  /* a start need not be exact */
 
 void inmo_stepper_free(struct inmo_stepper *stepper)
 {
@@ -25,6 +26,8 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
     inmo_free(stepper->coefficient);
     inmo_free(stepper->partial);
     inmo_free(stepper->self_gradient);
+    inmo_free(stepper->read);
+    inmo_free(stepper->item_scale);
     inmo_free(stepper->dr);
     inmo_free(stepper->position);
     for (int32_t n = 0; n < stepper->ahead; n++) {
@@ -117,17 +120,24 @@ static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, str
 
 static void start_parameters(struct inmo_stepper *stepper)
 {
+    const struct inmo_train_options *options = stepper->options;
+    const struct inmo_backbone *backbone = stepper->kind->backbone;
     size_t dim = (size_t)stepper->binding.dim;
-    int64_t drawn = stepper->parameter_rows * (int64_t)dim;
-    uint64_t key = inmo_key(stepper->options->seed, INMO_STREAM_INIT);
+    int64_t drawn = stepper->provider_rows * (int64_t)dim, own = drawn;
+    uint64_t key = inmo_key(options->seed, INMO_STREAM_INIT);
+    double bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0;
     int has_w = stepper->kind->provider->extra_rows == 3;
     if (has_w)
         drawn -= (int64_t)dim;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int64_t n = 0; n < drawn; n++)
-        stepper->parameter[n] = (float)(stepper->options->init_scale * inmo_random_normal(key, (uint64_t)n));
+        stepper->parameter[n] = (float)(bound > 0 ? inmo_random_symmetric(key, (uint64_t)n, bound)
+                                                  : options->init_scale * inmo_random_normal(key, (uint64_t)n));
     for (size_t j = 0; has_w && j < dim; j++)
         stepper->parameter[(size_t)drawn + j] = 1;
+    if (backbone->start)
+        backbone->start(options->dim, options->layers, options->init_scale,
+                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), stepper->parameter + own);
 }
 
 /* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
@@ -188,7 +198,7 @@ static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_e
             status = inmo_grouping_make(stepper->binding.rows, 3 * stepper->options->batch, stepper->self_grouping + n,
                                         error);
     }
-    if (!status && (stepper->kind->backbone->needs_all || stepper->kind->provider->inductive)) {
+    if (!status && (stepper->kind->backbone->needs_all || stepper->kind->provider->templates)) {
         stepper->position = inmo_alloc((size_t)nodes, sizeof *stepper->position);
         if (!stepper->position)
             return inmo_fail_memory(error, "the batches");
@@ -214,12 +224,12 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     if (!status)
         status = make_batches(stepper, error);
     if (!status && loss_is(stepper, "listwise"))
-        status = inmo_listwise_make(stepper->graph, options->batch, options->negatives, options->dim,
+        status = inmo_listwise_make(stepper->graph, options->batch, options->most_steps, options->negatives, stepper->width,
                                     options->temperature, options->l2, &stepper->listwise, error);
     if (!status && loss_is(stepper, "softmax")) {
-        status = inmo_softmax_make(options->batch, options->negatives, options->dim, &stepper->softmax, error);
+        status = inmo_softmax_make(options->batch, options->negatives, stepper->width, &stepper->softmax, error);
         stepper->softmax.temperature = options->temperature;
-        if (stepper->kind->provider->regularises_output)
+        if (inmo_regularises_output(stepper->kind))
             stepper->softmax.l2 = options->l2 / options->batch;
     }
     if (!status && self_enhanced(stepper)) {
@@ -233,7 +243,15 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     stepper->parameter = inmo_alloc(size, sizeof(float));
     stepper->m = inmo_alloc_zero(size, sizeof(float));
     stepper->root = inmo_alloc_zero(size, sizeof(float));
-    stepper->dr = inmo_alloc(places * dim, sizeof(float));
+    stepper->dr = inmo_alloc(places * (size_t)stepper->width, sizeof(float));
+    if (options->popularity != 0) {
+        int keep = !stepper->kind->backbone->needs_all || stepper->kind->backbone->reads_output;
+        stepper->item_scale = inmo_alloc((size_t)stepper->graph->items, sizeof(float));
+        stepper->read = keep ? inmo_alloc(places * (size_t)stepper->width, sizeof(float)) : NULL;
+        if (!stepper->item_scale || (keep && !stepper->read))
+            return inmo_fail_memory(error, "training");
+        inmo_readout_scales(stepper->graph, options->popularity, stepper->item_scale);
+    }
     stepper->self_gradient = inmo_alloc(self_enhanced(stepper) ? 3 * batch * dim : 0, sizeof(float));
     stepper->partial = inmo_alloc((batch / INMO_BPR_CHUNK + 1) * dim, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));
@@ -242,7 +260,7 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
         !stepper->partial || !stepper->coefficient || !stepper->term)
         return inmo_fail_memory(error, "training");
     if (!stepper->kind->backbone->needs_all && stepper->kind->provider->touches && !loss_is(stepper, "listwise")) {
-        struct inmo_block block = {stepper->parameter_rows, options->dim, stepper->parameter, stepper->m, stepper->root};
+        struct inmo_block block = {stepper->provider_rows, options->dim, stepper->parameter, stepper->m, stepper->root};
         status = inmo_lazy_make(&block, stepper->places, &stepper->lazy, error);
         if (!status && stepper->kind->provider->is_table && stepper->kind->backbone->passes_through &&
             loss_is(stepper, "bpr")) {
@@ -270,10 +288,13 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                                     : 3 * options->batch;
     stepper->graph = graph;
     stepper->binding = (struct inmo_binding){.graph = graph, .dim = options->dim, .rows = graph->nodes};
-    if (kind->provider->inductive)
+    stepper->width = inmo_backbone_width(kind->backbone, options->dim, options->layers);
+    if (kind->provider->templates)
         status = bind_templates(stepper, error);
     if (!status) {
-        stepper->parameter_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
+        stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
+        stepper->parameter_rows =
+            stepper->provider_rows + inmo_backbone_rows(kind->backbone, options->dim, options->layers);
         status = make_buffers(stepper, train, error);
     }
     if (!status) {

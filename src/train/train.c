@@ -1,12 +1,13 @@
-/* train.c - the loop: epochs of steps, a validation after each, the best one kept.
+/* train.c - the loop: epochs of steps, a validation after each, the best one kept. The steps are those of provider and
+ * backbone (step.h) or of a system of its own shape (own.h); a closed form is one fit and one validation.
  *
  * The run between two steps is struct inmo_trainer; a checkpoint is that structure in a file. Time appears only in
  * what is reported, never in what is computed or saved. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "eval/validate.h"
+#include "train/own.h"
 #include "train/settings.h"
-#include "train/trainer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,7 +28,7 @@ struct run {
     const struct inmo_hooks *hooks;
     struct inmo_graph *graph;
     struct inmo_validation *validation;
-    float *r;                   // (nodes, dim) for validation
+    float *r;                   // (nodes, width) for validation
     double start, step_seconds; /* begin of the call; spent in steps */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
@@ -68,10 +69,16 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_stepper *stepper = trainer->stepper;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, trainer->epoch);
-    enum inmo_status status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, alpha,
-                                             run->r, NULL, error);
+    struct inmo_rank source = {.user = run->r};
+    enum inmo_status status;
+    if (trainer->own)
+        return inmo_own_validate(trainer->own, run->validation, score, error);
+    source.dim = stepper->width;
+    source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
+    status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, inmo_stepper_own(stepper),
+                            alpha, options->popularity, run->r, NULL, error);
     /* Not interruptible: a validation is short, and a run that stops between steps resumes exactly. */
-    return status ? status : inmo_validation_ndcg(run->validation, options->dim, run->r, NULL, score, error);
+    return status ? status : inmo_validation_ndcg(run->validation, &source, NULL, score, error);
 }
 
 /* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the time
@@ -93,7 +100,8 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
     enum inmo_status status = INMO_OK;
     trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
     trainer->loss_sum = 0;
-    inmo_stepper_settle(trainer->stepper); /* after every epoch, validated or not, so that all runs do it alike */
+    if (trainer->stepper)
+        inmo_stepper_settle(trainer->stepper); /* after every epoch, validated or not, so that all runs do it alike */
     if (run->validation && ((trainer->epoch + 1) % options->eval_every == 0 || trainer->epoch + 1 == options->epochs)) {
         status = validate(run, &score, error);
         if (status)
@@ -102,8 +110,7 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
         if (trainer->best_epoch < 0 || score > trainer->best_score) {
             trainer->best_epoch = trainer->epoch;
             trainer->best_score = score;
-            memcpy(trainer->best, trainer->stepper->parameter,
-                   (size_t)(trainer->stepper->parameter_rows * options->dim) * sizeof(float));
+            memcpy(trainer->best, trainer->block.parameter, inmo_block_size(&trainer->block) * sizeof(float));
         }
     }
     status = inmo_trainer_note_epoch(trainer, trainer->final_loss, score, error);
@@ -125,10 +132,10 @@ static double learning_rate_at(const struct inmo_trainer *trainer)
 static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    double begin = inmo_now();
-    double loss = inmo_stepper_run(trainer->stepper, trainer->step,
-                                   inmo_alpha_of_epoch(trainer->options, trainer->epoch),
-                                   learning_rate_at(trainer));
+    double begin = inmo_now(), rate = learning_rate_at(trainer);
+    double loss = trainer->own ? inmo_own_step(trainer->own, &trainer->block, trainer->step, rate)
+                               : inmo_stepper_run(trainer->stepper, trainer->step,
+                                                  inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
     if (!isfinite(loss))
         return inmo_fail(error, INMO_NUMERIC,
@@ -177,6 +184,28 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     return status;
 }
 
+/* What takes the steps: trainer->block is set afterwards, unless there are none to take. */
+static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_dataset *data = trainer->data;
+    enum inmo_status status;
+    if (run->kind->system) {
+        status = inmo_own_new(trainer, run->kind, run->graph, error);
+        if (!status && run->kind->system->learning)
+            trainer->steps_per_epoch = inmo_own_steps_per_epoch(trainer->own);
+        return status;
+    }
+    status = inmo_stepper_new(run->kind, trainer->options, run->graph, &data->train, &trainer->stepper, error);
+    if (!status) {
+        const struct inmo_stepper *stepper = trainer->stepper;
+        trainer->block = (struct inmo_block){stepper->parameter_rows, stepper->binding.dim, stepper->parameter,
+                                             stepper->m, stepper->root};
+        trainer->steps_per_epoch = inmo_stepper_steps_per_epoch(stepper);
+    }
+    return status;
+}
+
 /* Everything is allocated here, before the first step. */
 static enum inmo_status set_up(struct run *run, struct inmo_error *error)
 {
@@ -186,10 +215,14 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     const struct inmo_csr *lists[1] = {&data->train};
     enum inmo_status status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &run->graph, error);
     if (!status)
-        status = inmo_stepper_new(run->kind, options, run->graph, &data->train, &trainer->stepper, error);
+        status = set_up_steps(run, error);
     if (status)
         return status;
-    trainer->steps_per_epoch = inmo_stepper_steps_per_epoch(trainer->stepper);
+    if (inmo_csr_count(&data->valid) > 0)
+        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
+                                     &run->validation, error);
+    if (status || !trainer->block.parameter)
+        return status;
     status = inmo_trainer_fingerprint(data, options, &trainer->fingerprint, error);
     if (status)
         return status;
@@ -197,14 +230,14 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     trainer->record_capacity = 1;
     if (!trainer->record)
         return inmo_fail_memory(error, "the training record");
-    if (inmo_csr_count(&data->valid) > 0) {
-        trainer->best = inmo_alloc((size_t)(trainer->stepper->parameter_rows * options->dim), sizeof(float));
-        run->r = inmo_alloc((size_t)run->graph->nodes * (size_t)options->dim, sizeof(float));
+    if (run->validation) {
+        size_t size = inmo_block_size(&trainer->block);
+        size_t width = trainer->own ? 0 : (size_t)trainer->stepper->width;
+        trainer->best = inmo_alloc(size, sizeof(float));
+        run->r = inmo_alloc((size_t)run->graph->nodes * width, sizeof(float));
         if (!trainer->best || !run->r)
             return inmo_fail_memory(error, "training");
-        memcpy(trainer->best, trainer->stepper->parameter,
-               (size_t)(trainer->stepper->parameter_rows * options->dim) * sizeof(float));
-        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, &run->validation, error);
+        memcpy(trainer->best, trainer->block.parameter, size * sizeof(float));
     } else {
         inmo_note(run->hooks, INMO_WARNING,
                   "the data set has no validation part: training runs for all %d epochs and keeps the last one",
@@ -231,6 +264,7 @@ static void tear_down(struct run *run)
     inmo_free(run->r);
     inmo_free(run->trainer.record);
     inmo_free(run->trainer.best);
+    inmo_own_free(run->trainer.own);
     inmo_stepper_free(run->trainer.stepper);
     inmo_graph_free(run->graph);
 }
@@ -245,10 +279,38 @@ static void fill_report(const struct run *run, struct inmo_train_report *report)
         .steps = trainer->step,
         .seconds = inmo_now() - run->start,
         .seconds_per_epoch = epochs_here > 0 ? run->step_seconds / epochs_here : 0,
-        .best_score = trainer->best_epoch >= 0 ? trainer->best_score : NAN,
+        .best_score = trainer->best_score,
         .final_loss = trainer->final_loss,
         .stopped = run->stopped,
     };
+}
+
+/* A closed form: all at once, validated only to be reported. */
+static enum inmo_status solve(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    enum inmo_status status = inmo_own_fit(trainer->own, trainer->options, run->hooks, error);
+    if (!status && run->validation)
+        status = inmo_own_validate(trainer->own, run->validation, &trainer->best_score, error);
+    run->stopped = "closed-form";
+    return status;
+}
+
+static enum inmo_status finish(struct run *run, struct inmo_model **out, struct inmo_error *error)
+{
+    struct inmo_model *model = NULL;
+    enum inmo_status status;
+    if (run->trainer.own)
+        return inmo_own_take(run->trainer.own, &run->trainer, out, error);
+    inmo_stepper_settle(run->trainer.stepper); /* after the checkpoint: a run that goes on has not done it here */
+    status = inmo_trainer_shell(&run->trainer, run->kind, &model, error);
+    if (!status)
+        status = inmo_trainer_sign(&run->trainer, model, error);
+    if (!status)
+        *out = model;
+    else
+        inmo_model_free(model);
+    return status;
 }
 
 enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_train_options *options,
@@ -265,24 +327,21 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     trainer->data = data;
     trainer->options = options;
     trainer->best_epoch = -1;
+    trainer->best_score = NAN;
     trainer->final_loss = NAN;
     if (inmo_csr_count(&data->train) == 0) {
         status = inmo_fail(error, INMO_INPUT, "the data set has no training interactions");
         goto done;
     }
-    if (!run.kind->provider) {
-        run.stopped = "closed-form";
-    } else {
-        status = set_up(&run, error);
-        if (!status)
-            status = train_loop(&run, error);
-        if (!status && strcmp(run.stopped, "patience") != 0)
-            status = save_checkpoint(&run, error); /* so that a later call can go farther */
-        if (status)
-            goto done;
-        inmo_stepper_settle(trainer->stepper); /* after the checkpoint: a run that goes on has not done it here */
-    }
-    status = inmo_trainer_model(trainer, run.kind, model, error);
+    status = set_up(&run, error);
+    if (!status && trainer->block.parameter)
+        status = train_loop(&run, error);
+    else if (!status)
+        status = solve(&run, error);
+    if (!status && trainer->block.parameter && strcmp(run.stopped, "patience") != 0)
+        status = save_checkpoint(&run, error); /* so that a later call can go farther */
+    if (!status)
+        status = finish(&run, model, error);
     if (!status && report)
         fill_report(&run, report);
 done:

@@ -8,7 +8,9 @@
 struct inmo_trainer {
     const struct inmo_dataset *data;
     const struct inmo_train_options *options;
-    struct inmo_stepper *stepper;
+    struct inmo_stepper *stepper;  // of provider and backbone; NULL for a system
+    struct inmo_own *own;          // of a system; NULL for the others
+    struct inmo_block block;       /* what the steps change; belongs to one of the two */
     uint64_t fingerprint;     /* of the data and of the options that must not change between pieces */
 
     int32_t epoch;            /* running, from 0 */
@@ -18,7 +20,7 @@ struct inmo_trainer {
     double final_loss;        /* mean of the last whole epoch */
     int32_t best_epoch;       /* -1: none yet */
     double best_score;
-    float *best;              // (parameter_rows, dim) parameters of the best epoch; NULL without validation
+    float *best;              // as the block: parameters of the best epoch; NULL without validation
     char *record;             // JSON lines of the epochs so far, without the brackets
     size_t record_size, record_capacity;
 };
@@ -36,9 +38,23 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
 /* FORMAT when it is damaged or belongs to other data or options. */
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
 
-/* The model of the best epoch (the last without validation), owning copies of everything it needs. */
-enum inmo_status inmo_trainer_model(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
+static inline size_t inmo_block_size(const struct inmo_block *block)
+{
+    return (size_t)block->rows * (size_t)block->dim;
+}
+/* Parameters of the best epoch, the last without validation. */
+static inline const float *inmo_trainer_parameters(const struct inmo_trainer *trainer)
+{
+    return trainer->best && trainer->best_epoch >= 0 ? trainer->best : trainer->block.parameter;
+}
+
+/* A model of the users and items with training interactions, renumbered, owning copies of everything it needs: with the
+ * trainer's parameters for provider and backbone, without tensors for a system. */
+enum inmo_status inmo_trainer_shell(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
                                     struct inmo_model **model, struct inmo_error *error);
+/* Writes into it what is known at the end: the record and what was reached. */
+enum inmo_status inmo_trainer_sign(const struct inmo_trainer *trainer, struct inmo_model *model,
+                                   struct inmo_error *error);
 
 double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epoch);
 

@@ -20,16 +20,10 @@ void inmo_list_free(struct inmo_list *list)
     inmo_free(list);
 }
 
-/* Items that a lookup model has no vector for are not on offer. */
-static int offers_all(const struct inmo_view *view)
-{
-    const struct inmo_provider *provider = view->model->kind->provider;
-    return !provider || provider->inductive;
-}
-
+/* Items that a model knows nothing of are not on offer. */
 static int on_offer(const struct inmo_view *view, int32_t item)
 {
-    return offers_all(view) || view->bound.row_of_node[view->graph->users + item] >= 0;
+    return inmo_kind_offers_unseen(view->model->kind) || view->bound.model_item[item] >= 0;
 }
 
 /* Marks with value the listed items; counts the ids nobody has seen. */
@@ -57,7 +51,7 @@ static void close_items(const struct inmo_view *view, const struct inmo_query *q
     *unknown += mark(view, query->deny, query->deny_count, 1, closed);
     for (int32_t n = 0; n < person->count && !query->include_seen; n++)
         closed[person->item[n]] = 1;
-    for (int32_t i = 0; i < items && !offers_all(view); i++)
+    for (int32_t i = 0; i < items && !inmo_kind_offers_unseen(view->model->kind); i++)
         if (!on_offer(view, i))
             closed[i] = 1;
 }
@@ -117,6 +111,19 @@ static enum inmo_status best_for(const struct inmo_view *view, const float *r, c
     return status;
 }
 
+/* The same by a system's own scores for a history. */
+static enum inmo_status best_scored(const struct inmo_view *view, const struct inmo_history *history,
+                                    const uint8_t *closed, int k, struct inmo_list *list, struct inmo_error *error)
+{
+    float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
+    enum inmo_status status = score ? inmo_scorer_one(&view->scorer, history, score, error)
+                                    : inmo_fail_memory(error, "the recommendations");
+    if (!status)
+        status = best_of(&view->items, score, closed, view->items.count, k, list, error);
+    inmo_free(score);
+    return status;
+}
+
 /* By popularity, for somebody of whom nothing is known. */
 static enum inmo_status best_known(const struct inmo_view *view, const uint8_t *closed, int k, struct inmo_list *list,
                                    struct inmo_error *error)
@@ -141,6 +148,7 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
                                 struct inmo_error *error)
 {
     struct inmo_person person = {.user = -1};
+    struct inmo_history history;
     struct inmo_list *list = NULL;
     uint8_t *closed = NULL;
     enum inmo_status status = check_k(query->k, error);
@@ -158,8 +166,10 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
     list->coverage = person.count + person.unknown > 0 ? (double)person.usable / (person.count + person.unknown) : 0;
     list->fallback = inmo_person_falls_back(view, &person);
     close_items(view, query, &person, closed, &list->unknown_items);
-    status = list->fallback ? best_known(view, closed, query->k, list, error)
-                            : best_for(view, person.r, closed, query->k, list, error);
+    history = inmo_person_history(&person);
+    status = list->fallback                ? best_known(view, closed, query->k, list, error)
+             : inmo_view_has_vectors(view) ? best_for(view, person.r, closed, query->k, list, error)
+                                           : best_scored(view, &history, closed, query->k, list, error);
     if (status)
         goto done;
     *out = list;
@@ -171,12 +181,45 @@ done:
     return status;
 }
 
+/* cosine: a · b / (|a| |b|); a row of zeros is similar to nothing. */
+static void cosines(const struct inmo_view *view, const float *rows, int32_t count, int32_t self, float *score)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int dim = view->scorer.dim;
+    const float *own = rows + (size_t)self * (size_t)dim;
+    float length = sqrtf(kernels->dot(dim, own, own));
+    kernels->dot_rows(count, dim, own, rows, score);
+    for (int32_t n = 0; n < count; n++) {
+        const float *row = rows + (size_t)n * (size_t)dim;
+        float norm = sqrtf(kernels->dot(dim, row, row));
+        score[n] = norm > 0 ? score[n] / norm / (length > 0 ? length : 1) : -INFINITY;
+    }
+}
+
+/* How alike the others are: cosines, or what the item alone would recommend. */
+static enum inmo_status alike(const struct inmo_view *view, int of_items, int32_t self, float *score,
+                              struct inmo_error *error)
+{
+    const struct inmo_system *system = view->model->kind->system;
+    struct inmo_history alone = {-1, 1, 0, &self};
+    if (inmo_view_has_vectors(view)) {
+        cosines(view, of_items ? inmo_view_item_row(view, 0) : view->scorer.r,
+                of_items ? view->items.count : view->users.count, self, score);
+        return INMO_OK;
+    }
+    if (!of_items || !system->additive)
+        return inmo_fail(error, INMO_UNSUPPORTED,
+                         "%s cannot say which %s are alike; models with vectors can (inmo models, lightgcn, mf, ials), "
+                         "and for items also item-knn, ease and gf-cf",
+                         view->model->kind->name, of_items ? "items" : "users");
+    return inmo_scorer_one(&view->scorer, &alone, score, error);
+}
+
 enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
                               struct inmo_list **out, struct inmo_error *error)
 {
     const struct inmo_idmap *ids = item ? &view->items : &view->users;
     const char *id = item ? item : user;
-    const float *rows = item ? inmo_view_item_row(view, 0) : view->r;
     struct inmo_list *list = NULL;
     float *score = NULL;
     int32_t self;
@@ -197,21 +240,17 @@ enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, co
         status = inmo_fail_memory(error, "the neighbours");
         goto done;
     }
-    inmo_kernels()->dot_rows(ids->count, view->dim, rows + (size_t)self * (size_t)view->dim, rows, score);
-    /* cosine: a · b / (|a| |b|); a row of zeros is similar to nothing */
-    for (int32_t n = 0; n < ids->count; n++) {
-        const float *row = rows + (size_t)n * (size_t)view->dim;
-        float norm = sqrtf(inmo_kernels()->dot(view->dim, row, row));
-        score[n] = norm > 0 && n != self ? score[n] / norm : -INFINITY;
-    }
+    status = alike(view, item != NULL, self, score, error);
+    if (status)
+        goto done;
+    score[self] = -INFINITY;
+    for (int32_t n = 0; n < ids->count && !inmo_view_has_vectors(view); n++)
+        if (!on_offer(view, n) || !(score[n] > 0)) /* not known, or nothing in common */
+            score[n] = -INFINITY;
     status = best_of(ids, score, NULL, ids->count, k, list, error);
     if (status)
         goto done;
-    double norm = 0;
-    for (int j = 0; j < view->dim; j++)
-        norm += pow(rows[(size_t)self * (size_t)view->dim + (size_t)j], 2);
-    for (size_t n = 0; n < list->count; n++)
-        list->entry[n].score /= sqrt(norm > 0 ? norm : 1);
+    list->measure = inmo_view_has_vectors(view) ? "cosine" : "weight";
     list->coverage = 1;
     *out = list;
     list = NULL;
@@ -258,10 +297,11 @@ enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k, int inc
     struct stretch s = {0};
     struct inmo_csr seen = {0};
     int32_t items = view->items.count, users = view->users.count;
-    struct inmo_rank job = {.dim = view->dim, .user = view->r, .item = inmo_view_item_row(view, 0), .items = items};
+    struct inmo_rank job = {0};
     enum inmo_status status = check_k(k, error);
     if (status)
         goto done;
+    inmo_scorer_source(&view->scorer, &job);
     job.k = k < items ? k : items;
     s.who = inmo_alloc(STRETCH, sizeof *s.who);
     s.top_item = inmo_alloc((size_t)STRETCH * (size_t)job.k, sizeof *s.top_item);
@@ -285,12 +325,11 @@ enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k, int inc
     job.who = s.who;
     job.top_item = s.top_item;
     job.top_score = s.top_score;
-    const struct inmo_provider *provider = view->model->kind->provider;
     for (int32_t first = 0; first < users && !status; first += STRETCH) {
         struct inmo_progress progress = {"recommending", first, users, "users", 0, NAN, NAN, NAN};
         job.count = 0;
         for (int32_t u = first; u < users && u < first + STRETCH; u++)
-            if (!provider || provider->inductive || view->bound.row_of_node[u] >= 0)
+            if (inmo_kind_serves_unseen(view->model->kind) || view->bound.model_user[u] >= 0)
                 s.who[job.count++] = u;
         inmo_report_progress(hooks, &progress);
         if (inmo_is_interrupted(hooks))

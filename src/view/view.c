@@ -11,8 +11,7 @@ void inmo_view_free(struct inmo_view *view)
     if (!view)
         return;
     inmo_quantised_free(view->quantised);
-    inmo_free(view->sums);
-    inmo_free(view->r);
+    inmo_scorer_close(&view->scorer);
     inmo_model_unbind(&view->bound);
     inmo_graph_free(view->graph);
     inmo_idmap_drop_index(&view->items);
@@ -90,20 +89,6 @@ static enum inmo_status observe(struct inmo_view *view, const struct inmo_log *l
     return status;
 }
 
-static enum inmo_status represent(struct inmo_view *view, struct inmo_error *error)
-{
-    const struct inmo_model *model = view->model;
-    size_t size;
-    view->dim = model->kind->provider ? model->dim : 1;
-    size = (size_t)view->graph->nodes * (size_t)view->dim;
-    view->r = inmo_alloc(size, sizeof(float));
-    view->sums = inmo_alloc_zero(size, sizeof(float));
-    if (!view->r || !view->sums)
-        return inmo_fail_memory(error, "the representations");
-    return inmo_represent(model->kind, &view->bound.binding, model->layers, model->parameter, inmo_model_alpha(model),
-                          view->r, view->sums, error);
-}
-
 enum inmo_status inmo_view_create(const struct inmo_model *model, const struct inmo_log *observed,
                                   struct inmo_view **out, struct inmo_error *error)
 {
@@ -130,9 +115,10 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
     if (!status)
         status = inmo_model_bind(model, view->graph, &view->users, &view->items, &view->bound, error);
     if (!status)
-        status = represent(view, error);
-    if (!status)
-        status = inmo_quantised_make(inmo_view_item_row(view, 0), view->items.count, view->dim, &view->quantised, error);
+        status = inmo_scorer_open(&view->scorer, model, &view->bound, inmo_model_alpha(model), 1, error);
+    if (!status && inmo_view_has_vectors(view))
+        status = inmo_quantised_make(inmo_view_item_row(view, 0), view->items.count, view->scorer.dim,
+                                     &view->quantised, error);
     if (status)
         goto done;
     *out = view;
@@ -145,12 +131,12 @@ done:
 
 void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix)
 {
-    *matrix = (struct inmo_matrix){view->graph->users, view->dim, view->r};
+    *matrix = (struct inmo_matrix){view->graph->users, view->scorer.dim, view->scorer.r};
 }
 
 void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix)
 {
-    *matrix = (struct inmo_matrix){view->graph->items, view->dim, inmo_view_item_row(view, 0)};
+    *matrix = (struct inmo_matrix){view->graph->items, view->scorer.dim, inmo_view_item_row(view, 0)};
 }
 
 const char *inmo_view_user_id(const struct inmo_view *view, int64_t row)

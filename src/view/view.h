@@ -5,7 +5,7 @@
 #include "base/idmap.h"
 #include "graph/graph.h"
 #include "kernel/quantised.h"
-#include "model/model.h"
+#include "model/scorer.h"
 
 struct inmo_view {
     const struct inmo_model *model;
@@ -13,15 +13,19 @@ struct inmo_view {
     struct inmo_idmap users, items;                // indexed
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
-    int dim;
-    float *r;      // (nodes, dim)
-    float *sums;   // (nodes, dim) Σ_{l<K} r^l; zero for mf
-    struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass
+    struct inmo_scorer scorer;         // r, and what folding in takes; or a system's own scores
+    struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass; NULL without vectors
 };
+
+/* Whether a score is the dot product of two vectors. */
+static inline int inmo_view_has_vectors(const struct inmo_view *view)
+{
+    return view->scorer.dim > 0;
+}
 
 static inline const float *inmo_view_item_row(const struct inmo_view *view, int32_t item)
 {
-    return view->r + ((size_t)view->graph->users + (size_t)item) * (size_t)view->dim;
+    return view->scorer.r + ((size_t)view->graph->users + (size_t)item) * (size_t)view->scorer.dim;
 }
 
 /* Somebody with a history: a user of the view or a person nobody has seen. */
@@ -31,22 +35,37 @@ struct inmo_person {
     int32_t count;
     int usable;         /* of them, those the model can use */
     int unknown;        /* items of the query nobody has seen */
-    float *r;           // (dim)
+    float *r;           // (dim) NULL for a model without vectors
+    int32_t *node;      // (count) scratch, as space: taking a person apart allocates nothing
+    float *space;
 };
 /* UNKNOWN for a user not in the view, UNSUPPORTED for somebody a lookup model has no vector for. */
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
                                   struct inmo_person *person, struct inmo_error *error);
 void inmo_person_free(struct inmo_person *person);
-/* Whether nothing of an unseen person's history can be used, so that the list is by popularity. */
+/* Whether nothing of a person's history can be used, so that the list is by popularity. A user of a provider's model
+ * has a representation without any. */
 static inline int inmo_person_falls_back(const struct inmo_view *view, const struct inmo_person *person)
 {
-    return person->user < 0 && person->usable == 0 && view->model->kind->provider != NULL;
+    const struct inmo_system *system = view->model->kind->system;
+    if (system)
+        return person->usable == 0 && system->personal && system->new_users;
+    return person->user < 0 && person->usable == 0;
+}
+static inline struct inmo_history inmo_person_history(const struct inmo_person *person)
+{
+    return (struct inmo_history){person->user, person->count, 0, person->item};
 }
 
-/* What the history's item contributes to the person's representation: adds factor times it to out (docs/math.md,
- * "Somebody unseen"). templates and count describe the whole history. */
-void inmo_person_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out);
-/* The same for what does not depend on the history: t_user, or the user's own vector. */
-void inmo_person_base(const struct inmo_view *view, const struct inmo_person *person, float *out);
+/* Whether the embedding is a row of the person's own. */
+int inmo_person_has_row(const struct inmo_view *view, const struct inmo_person *person);
+/* What the representation of a person is the sum of (docs/math.md, "Somebody unseen"), for a system with vectors or an
+ * affine backbone: base (dim) does not depend on the history, term (count, dim) has a row for each item of it. Both
+ * start at zero. */
+enum inmo_status inmo_person_parts(const struct inmo_view *view, const struct inmo_person *person, float *base,
+                                   float *term, struct inmo_error *error);
+/* The representation that provider and backbone would give the person without one item of the history (-1: with all),
+ * everybody else unchanged. */
+void inmo_person_without(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out);
 
 #endif

@@ -441,7 +441,6 @@ def same(a, b):
 
 
 def main():
-    folder = os.path.dirname(os.path.abspath(__file__))
     files = {"random": text(random_values())}
     for dim in (5, 32):
         for model, share in (("mf", 1.0), ("lightgcn", 1.0), ("inmo-mf", 1.0), ("inmo-lightgcn", 1.0),
@@ -451,6 +450,11 @@ def main():
             public = {k: x for k, x in o.items() if k not in ("inmo", "rows")}
             name = f"{model}-d{dim}" if share == 1.0 else f"{model}-half-d{dim}"
             files[name] = text({**public, "edges": EDGES, **result})
+    return write_or_check(files)
+
+
+def write_or_check(files):
+    folder = os.path.dirname(os.path.abspath(__file__))
     wrong = 0
     for name, content in files.items():
         path = os.path.join(folder, name + ".json")

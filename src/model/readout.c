@@ -1,0 +1,26 @@
+/* readout.c - see readout.h. Linear and diagonal: its own transpose, so that gradients take the same call. */
+#include "model/readout.h"
+
+#include "base/threads.h"
+
+#include <math.h>
+
+void inmo_readout_scales(const struct inmo_graph *graph, double popularity, float *scale)
+{
+    for (int32_t i = 0; i < graph->items; i++) {
+        int64_t degree = inmo_graph_degree(graph, graph->users + i);
+        scale[i] = (float)pow(degree > 0 ? (double)degree : 1, popularity);
+    }
+}
+
+void inmo_readout(const struct inmo_graph *graph, const struct inmo_rows *rows, int width, const float *scale, float *x)
+{
+    int32_t count = rows ? rows->count : graph->nodes;
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t n = 0; n < count; n++) {
+        int32_t v = rows ? rows->node[n] : n;
+        float *row = x + (size_t)n * (size_t)width, factor = v < graph->users ? 1 : scale[v - graph->users];
+        for (int j = 0; v >= graph->users && j < width; j++)
+            row[j] *= factor;
+    }
+}

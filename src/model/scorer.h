@@ -1,0 +1,34 @@
+/* scorer.h - a model on a graph, ready to score: vectors whose dot product is the score, or a system's own function.
+ * What evaluation, validation and views use, whatever the model's shape. */
+#ifndef INMO_MODEL_SCORER_H
+#define INMO_MODEL_SCORER_H
+
+#include "kernel/rank.h"
+#include "model/model.h"
+
+struct inmo_scorer {
+    const struct inmo_model *model;
+    const struct inmo_graph *graph;
+    int dim;                          /* 0: no vectors */
+    float *r;                         // (nodes, dim)
+    /* What folding in somebody takes, when asked for; NULL for systems. */
+    float *memory;                    // (nodes, the backbone's memory width)
+    float *base;                      // (model's dim) embedding of a user of whom nothing is known; zero for lookup
+    struct inmo_system_state *state;  // of a system, else NULL
+    struct inmo_fill fill;
+};
+
+/* Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */
+enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
+                                  const struct inmo_model_binding *bound, double alpha, int with_memory,
+                                  struct inmo_error *error);
+void inmo_scorer_close(struct inmo_scorer *scorer);
+/* The part of a ranking that says where scores come from. */
+void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job);
+/* One person's scores (items), of a model without vectors. */
+enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
+                                 struct inmo_error *error);
+/* The history of a user of the graph. */
+struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user);
+
+#endif
