@@ -1,9 +1,9 @@
 /* bench_step.c - milliseconds of one training step at the paper's settings, for compare_step.py and by hand:
  *
- *     bench_step DATA MODEL [STEPS [THREADS [float|half]]]
+ *     bench_step DATA MODEL [STEPS [THREADS [float|half [BATCH]]]]
  *
- * prints one JSON line: median and least, and the median processor time of the first thread, over rounds of the mean step of a round, after a warm-up. A round is 16 steps, as
- * many batches as are made at once; models whose rows are brought up to date lazily are warm only after
+ * prints one JSON line: median and least, and the median processor time of the first thread, over rounds of the mean step
+ * of a round, after a warm-up. A round is 16 steps, as many batches as are made at once, or a multiple; models whose rows are brought up to date lazily are warm only after
  * INMO_LAZY_EARLY + INMO_LAZY_WINDOW steps. */
 #include "base/threads.h"
 #include "data/dataset.h"
@@ -40,12 +40,13 @@ int main(int argc, char **argv)
     int steps = argc > 3 ? atoi(argv[3]) : 48, rounds = (steps + ROUND - 1) / ROUND, warm;
     inmo_set_threads(argc > 4 ? atoi(argv[4]) : 0);
     if (argc < 3 || rounds < 1 || rounds > MOST) {
-        fprintf(stderr, "usage: bench_step DATA MODEL [STEPS [THREADS [float|half]]]\n");
+        fprintf(stderr, "usage: bench_step DATA MODEL [STEPS [THREADS [float|half [BATCH]]]]\n");
         return 2;
     }
     if (inmo_dataset_open(argv[1], &data, &error) || inmo_train_options_init(&options, argv[2], "paper", &error))
         goto failed;
     options.storage = argc > 5 ? argv[5] : "float";
+    options.batch = argc > 6 ? atoi(argv[6]) : options.batch;
     const struct inmo_csr *lists[1] = {&data->train};
     if (inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error) ||
         inmo_stepper_new(inmo_model_kind_find(argv[2]), &options, graph, &data->train, &stepper, &error))
@@ -62,10 +63,10 @@ int main(int argc, char **argv)
     }
     qsort(ms, (size_t)rounds, sizeof *ms, by_size);
     qsort(own_ms, (size_t)rounds, sizeof *own_ms, by_size);
-    printf("{\"model\": \"%s\", \"threads\": %d, \"kernel\": \"%s\", \"storage\": \"%s\", \"ms_per_step\": %.4f, "
+    printf("{\"model\": \"%s\", \"threads\": %d, \"kernel\": \"%s\", \"storage\": \"%s\", \"batch\": %d, \"ms_per_step\": %.4f, "
            "\"least_ms\": %.4f, \"processor_ms\": %.4f, \"triples_per_second\": %.0f}\n",
-           argv[2], inmo_threads(), inmo_kernels()->name, options.storage, ms[rounds / 2], ms[0],
-           own_ms[rounds / 2],           1e3 * options.batch / ms[rounds / 2]);
+           argv[2], inmo_threads(), inmo_kernels()->name, options.storage, options.batch, ms[rounds / 2], ms[0],
+           own_ms[rounds / 2], 1e3 * options.batch / ms[rounds / 2]);
     inmo_stepper_free(stepper);
     inmo_graph_free(graph);
     inmo_dataset_free(data);

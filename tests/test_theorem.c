@@ -5,10 +5,12 @@
  *   Theorem 2  With only some users as templates the error grows by no more than ‖U U' L Y‖, L marking the others, and
  *              ‖U U' L Y‖² <= Σ_{u not a template} ‖U_u‖² Σ_{i in N_u} d_i, the sum of the scores left out.
  *
- * And what makes the model inductive: nodes with the same neighbours have the same embedding, to the last bit. */
+ * And what makes the model inductive: nodes with the same neighbours have the same embedding, to the last bit; and the way
+ * back from the rows of a batch, which passes over their edges alone. */
 #include "support.h"
 
 #include "graph/template.h"
+#include "kernel/kernel.h"
 #include "model/model.h"
 
 enum { USERS = 14, ITEMS = 11, DIM = 4, NODES = USERS + ITEMS, EXTRA = 3 };
@@ -202,12 +204,79 @@ static void test_equal_histories(void **state)
     inmo_graph_free(graph);
 }
 
+/* A batch of few rows goes over their edges only: the same bytes as over all edges, at 1, 2 and 3 threads. */
+static void test_few_rows(void **state)
+{
+    enum { WIDTH = 19 };
+    struct inmo_dataset *data = grouped_dataset(200, 300, 10, "70/10/20");
+    const struct inmo_csr *lists[1] = {&data->train};
+    const struct inmo_moment moment = {.alpha = 1, .dropout = 0.3, .seed = 5, .step = 77};
+    struct inmo_error error = {0};
+    struct inmo_graph *graph = NULL;
+    int32_t *number, *position, *node, found = 0;
+    float *scale, *de, *used_up, *expected;
+    (void)state;
+    must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
+    size_t nodes = (size_t)graph->nodes;
+    number = inmo_alloc(nodes, sizeof *number);
+    position = inmo_alloc(nodes, sizeof *position);
+    node = inmo_alloc(nodes, sizeof *node);
+    scale = inmo_alloc(nodes, sizeof *scale);
+    de = inmo_alloc_zero(nodes * WIDTH, sizeof *de);
+    used_up = inmo_alloc(nodes * WIDTH, sizeof *used_up);
+    expected = inmo_alloc(nodes * WIDTH, sizeof *expected);
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        number[v] = v; /* every node is a template, in order */
+        position[v] = inmo_random_below(inmo_random(4, (uint64_t)v), 8) == 0 ? found : -1;
+        scale[v] = (float)(1 / (1 - moment.dropout) / ((double)(graph->offset[v + 1] - graph->offset[v]) + 1));
+        if (position[v] >= 0)
+            node[found++] = v;
+    }
+    for (int32_t n = 0; n < found * WIDTH; n++)
+        de[n] = (float)inmo_random_normal(6, (uint64_t)n);
+    struct inmo_gather all = {
+        .graph = graph,
+        .dim = WIDTH,
+        .x = de,
+        .position = position,
+        .weight = scale,
+        .drop = {(uint32_t)(moment.dropout * 4294967296.0),
+                 (uint32_t)inmo_random(inmo_key(moment.seed, INMO_STREAM_DROP_ITEM), (uint64_t)moment.step),
+                 (uint32_t)inmo_random(inmo_key(moment.seed, INMO_STREAM_DROP_USER), (uint64_t)moment.step)},
+        .out = expected,
+    };
+    inmo_gather(&all);
+    for (int threads = 1; threads <= 3; threads++) {
+        struct inmo_binding binding = {graph, WIDTH, graph->nodes, number, number};
+        struct inmo_provider_state *provider = inmo_provider_inmo.create(&binding, found, 1);
+        struct inmo_rows rows = {found, node, position};
+        assert_non_null(provider);
+        inmo_set_threads(threads);
+        inmo_provider_inmo.begin(provider, &moment);
+        memcpy(used_up, de, nodes * WIDTH * sizeof *de);
+        assert_memory_equal(inmo_provider_inmo.backward(provider, &rows, used_up).value, expected,
+                            nodes * WIDTH * sizeof *expected);
+        inmo_provider_inmo.destroy(provider);
+    }
+    inmo_set_threads(1);
+    inmo_free(expected);
+    inmo_free(used_up);
+    inmo_free(de);
+    inmo_free(scale);
+    inmo_free(node);
+    inmo_free(position);
+    inmo_free(number);
+    inmo_graph_free(graph);
+    inmo_dataset_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_theorem_1),
         cmocka_unit_test(test_theorem_2),
         cmocka_unit_test(test_equal_histories),
+        cmocka_unit_test(test_few_rows),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */
     return cmocka_run_group_tests(tests, NULL, NULL);

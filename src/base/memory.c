@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SMALL_ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
+enum { SMALL_ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20, ROUNDED_FROM = 8 * HUGE_PAGE };
 
 static atomic_long allocations_left = -1;
 
@@ -31,13 +31,14 @@ void inmo_alloc_fail_after(long n)
 
 void *inmo_alloc(size_t count, size_t size)
 {
-    size_t bytes, alignment;
+    size_t bytes, alignment, rounding;
     void *block;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2 || !allocation_allowed())
         return NULL;
     alignment = bytes >= HUGE_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
-    /* Rounded up to whole lines only: rounding to whole huge pages would cost a small graph megabytes. */
-    bytes = (bytes + SMALL_ALIGNMENT) & ~(size_t)(SMALL_ALIGNMENT - 1);
+    /* To whole lines; large blocks to whole huge pages, so that their last megabyte has one, too: an eighth more at most. */
+    rounding = bytes >= ROUNDED_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
+    bytes = (bytes + rounding) & ~(rounding - 1);
     if (posix_memalign(&block, alignment, bytes) != 0)
         return NULL;
 #ifdef MADV_HUGEPAGE

@@ -111,6 +111,20 @@ struct inmo_bytes_query {
     float scale, length, left_out;
 };
 
+/* Some rows of a block. */
+struct inmo_chunk {
+    int32_t count;
+    const int32_t *row;  // (count)
+};
+
+/* Rows that are sums of others: row n is Σ_k factor[k] x[row[k]], k from offset[n] to offset[n + 1] - 1. */
+struct inmo_terms {
+    const int32_t *offset;
+    const int32_t *row;
+    const float *factor;
+    const float *x;
+};
+
 struct inmo_probes;
 
 /* One instruction set's version of the inner loops. */
@@ -120,11 +134,16 @@ struct inmo_kernels {
     void (*adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *root,
                  float *parameter);
     /* Of listed rows that have missed some steps, each its own: the parameters as they are now, into out (count, dim); one
-     * step more, from what was read and a gradient, (count, dim) each; or just all that was missed. */
+     * step more, from what was read and a gradient, (count, dim) each; or just all that was missed. next: rows that will be
+     * wanted after these. */
     void (*adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row, const struct inmo_pause *pause,
-                      float *out);
+                      struct inmo_chunk next, float *out);
     void (*adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row, const struct inmo_pause *pause,
-                       struct inmo_adam adam, const float *from, const float *gradient);
+                       struct inmo_chunk next, struct inmo_adam adam, const float *from, const float *gradient);
+    /* The same with a gradient that is made on the way and never stored. */
+    void (*adam_write_sums)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                            const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
+                            const float *from, const struct inmo_terms *gradient);
     void (*adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
                         const struct inmo_pause *pause);
     /* out += Σ_n factor[n] x[row[n]] */

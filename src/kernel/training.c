@@ -39,7 +39,7 @@ static inline void step(int64_t count, struct inmo_adam adam, float decay_m, flo
 /* What the steps missed have made of a parameter. */
 static inline float after(struct inmo_pause p, float m, float root, float parameter)
 {
-    float centre = root * p.centre, inverse = 1 / (centre + 1e-8f), x = centre * inverse;
+    float centre = root * p.centre, inverse = reciprocal(centre + 1e-8f), x = centre * inverse;
     return parameter - p.weight * m * inverse * (1 + x * x * (p.second + p.third * x));
 }
 
@@ -49,42 +49,42 @@ void NAMED(inmo_adam)(int64_t count, struct inmo_adam adam, const float *gradien
     step(count, adam, 1, 1, gradient, parameter, m, root, parameter);
 }
 
-/* Rows of a batch lie anywhere: the lines of one are asked for while those before it are computed. Asked when row n is
- * about to be. */
-static inline void fetch_ahead(const struct inmo_block *block, const int32_t *row, int32_t n, int32_t count)
+/* Rows of a batch lie anywhere: while row n of count is computed, the lines of a row that comes much later are asked for, into
+ * the second cache, which waits for more lines at once than the first. Of the rows to come, `next`, all have been asked for
+ * when the last is done. Must be inlined: to GCC 12 a function that only prefetches does nothing, and a call of it goes. */
+__attribute__((always_inline)) static inline void fetch_ahead(const struct inmo_block *block, struct inmo_chunk next,
+                                                              int32_t n, int32_t count)
 {
-    enum { AHEAD = 8 };
-    int32_t end = n + AHEAD + 1 < count ? n + AHEAD + 1 : count;
-    for (int32_t k = n == 0 ? 0 : n + AHEAD; k < end; k++)
-        for (int64_t at = (int64_t)row[k] * block->dim, stop = at + block->dim; at < stop; at += 16) {
-            __builtin_prefetch(block->parameter + at);
-            __builtin_prefetch(block->m + at);
-            __builtin_prefetch(block->root + at);
+    for (int32_t k = n, end = n + 1 < count ? n + 1 : next.count; k < end && k < next.count; k++)
+        for (int64_t at = (int64_t)next.row[k] * block->dim, stop = at + block->dim; at < stop; at += 16) {
+            __builtin_prefetch(block->parameter + at, 0, 2);
+            __builtin_prefetch(block->m + at, 0, 2);
+            __builtin_prefetch(block->root + at, 0, 2);
         }
 }
 
 void NAMED(inmo_adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row,
-                           const struct inmo_pause *pause, float *out)
+                           const struct inmo_pause *pause, struct inmo_chunk next, float *out)
 {
     int dim = block->dim;
     for (int32_t n = 0; n < count; n++) {
         int64_t at = (int64_t)row[n] * dim;
         const float *m = block->m + at, *root = block->root + at, *parameter = block->parameter + at;
         float *restrict to = out + (int64_t)n * dim;
-        fetch_ahead(block, row, n, count);
+        fetch_ahead(block, next, n, count);
         for (int j = 0; j < dim; j++)
             to[j] = after(pause[n], m[j], root[j], parameter[j]);
     }
 }
 
 void NAMED(inmo_adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row,
-                            const struct inmo_pause *pause, struct inmo_adam adam, const float *from,
-                            const float *gradient)
+                            const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
+                            const float *from, const float *gradient)
 {
     int dim = block->dim;
     for (int32_t n = 0; n < count; n++) {
         int64_t at = (int64_t)row[n] * dim, packed = (int64_t)n * dim;
-        fetch_ahead(block, row, n, count);
+        fetch_ahead(block, next, n, count);
         step(dim, adam, pause[n].decay_m, pause[n].decay_root, gradient + packed, from + packed, block->m + at,
              block->root + at, block->parameter + at);
     }
@@ -106,10 +106,64 @@ void NAMED(inmo_adam_settle)(int32_t count, const struct inmo_block *block, cons
     }
 }
 
+/* A row's lines, from anywhere. */
+__attribute__((always_inline)) static inline void fetch_row(const float *row, int dim)
+{
+    for (int j = 0; j < dim; j += 16)
+        __builtin_prefetch(row + j);
+}
+
+enum { VECTORS = LANES == 4 ? 8 : 4, BLOCK = VECTORS * LANES };  /* numbers of a row that are in registers at once */
+enum { TERMS_AHEAD = 6 };
+
+/* out = Σ_k factor[k] x[row[k]] from number j on, BLOCK numbers or fewer. */
+static inline void sum_terms(const struct inmo_terms *terms, int32_t begin, int32_t end, int dim, int j, float *out)
+{
+    if (j + BLOCK <= dim) {
+        vec sum[VECTORS] = {{0}};
+        for (int32_t k = begin; k < end; k++) {
+            const float *from = terms->x + (int64_t)terms->row[k] * dim + j;
+            EACH (p, VECTORS)
+                sum[p] += terms->factor[k] * load(from + LANES * p);
+        }
+        EACH (p, VECTORS)
+            store(out + LANES * p, sum[p]);
+        return;
+    }
+    memset(out, 0, (size_t)(dim - j) * sizeof *out);
+    for (int32_t k = begin; k < end; k++)
+        for (int i = j; i < dim; i++)
+            out[i - j] += terms->factor[k] * terms->x[(int64_t)terms->row[k] * dim + i];
+}
+
+void NAMED(inmo_adam_write_sums)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                                 const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
+                                 const float *from, const struct inmo_terms *gradient)
+{
+    int dim = block->dim;
+    int32_t asked = 0, last = gradient->offset[count];
+    for (int32_t n = 0; n < count; n++) {
+        int64_t at = (int64_t)row[n] * dim, packed = (int64_t)n * dim;
+        int32_t begin = gradient->offset[n], end = gradient->offset[n + 1];
+        fetch_ahead(block, next, n, count);
+        for (; asked < end + TERMS_AHEAD && asked < last; asked++)
+            fetch_row(gradient->x + (int64_t)gradient->row[asked] * dim, dim);
+        for (int j = 0; j < dim; j += BLOCK) {
+            float sum[BLOCK];
+            sum_terms(gradient, begin, end, dim, j, sum);
+            if (j + BLOCK <= dim) /* a loop of known length */
+                step(BLOCK, adam, pause[n].decay_m, pause[n].decay_root, sum, from + packed + j, block->m + at + j,
+                     block->root + at + j, block->parameter + at + j);
+            else
+                step(dim - j, adam, pause[n].decay_m, pause[n].decay_root, sum, from + packed + j, block->m + at + j,
+                     block->root + at + j, block->parameter + at + j);
+        }
+    }
+}
+
 /* A row at a time in registers: BLOCK numbers of the sum, over all terms. */
 void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x, float *out)
 {
-    enum { VECTORS = LANES == 4 ? 8 : 4, BLOCK = VECTORS * LANES };
     int j = 0;
     for (; j + BLOCK <= dim; j += BLOCK) {
         vec sum[VECTORS];
@@ -139,6 +193,10 @@ void NAMED(inmo_margins)(int32_t count, int dim, const float *x, const int32_t *
         vec sum[PARTS] = {{0}};
         float rest = 0;
         int j = 0;
+        if (b + TERMS_AHEAD < count) {
+            fetch_row(x + (int64_t)positive[b + TERMS_AHEAD] * dim, dim);
+            fetch_row(x + (int64_t)negative[b + TERMS_AHEAD] * dim, dim);
+        }
         for (; j + 16 <= dim; j += 16)
             EACH (p, PARTS) {
                 int at = j + LANES * p;

@@ -200,6 +200,7 @@ const struct inmo_kernels NAMED(inmo_kernels) = {
     .adam = NAMED(inmo_adam),
     .adam_read = NAMED(inmo_adam_read),
     .adam_write = NAMED(inmo_adam_write),
+    .adam_write_sums = NAMED(inmo_adam_write_sums),
     .adam_settle = NAMED(inmo_adam_settle),
     .add_rows = NAMED(inmo_add_rows),
     .margins = NAMED(inmo_margins),

@@ -89,10 +89,13 @@ void NAMED(inmo_upper_bounds)(const struct inmo_bytes *rows, const struct inmo_b
 void NAMED(inmo_adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *root,
                       float *parameter);
 void NAMED(inmo_adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row,
-                           const struct inmo_pause *pause, float *out);
+                           const struct inmo_pause *pause, struct inmo_chunk next, float *out);
 void NAMED(inmo_adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row,
-                            const struct inmo_pause *pause, struct inmo_adam adam, const float *from,
-                            const float *gradient);
+                            const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
+                            const float *from, const float *gradient);
+void NAMED(inmo_adam_write_sums)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                                 const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
+                                 const float *from, const struct inmo_terms *gradient);
 void NAMED(inmo_adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
                              const struct inmo_pause *pause);
 void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x, float *out);

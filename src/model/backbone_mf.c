@@ -56,6 +56,7 @@ static void mf_fold(const struct inmo_fold *fold, float *r)
 const struct inmo_backbone inmo_backbone_mf = {
     .name = "mf",
     .needs_all = 0,
+    .passes_through = 1,
     .affine = 1,
     .create = mf_create,
     .destroy = mf_destroy,

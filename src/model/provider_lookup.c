@@ -115,6 +115,7 @@ const struct inmo_provider inmo_provider_lookup = {
     .templates = 0,
     .extra_rows = 0,
     .regularises_output = 0,
+    .is_table = 1,
     .create = lookup_create,
     .destroy = lookup_destroy,
     .begin = lookup_begin,

@@ -53,6 +53,7 @@ struct inmo_provider {
     int templates;          /* rows belong to templates, chosen once, rather than to every node */
     int extra_rows;         /* parameter rows after the bound ones */
     int regularises_output; /* L2 falls on r (1) or on e (0) */
+    int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
     struct inmo_provider_state *(*create)(const struct inmo_binding *binding, int32_t most_rows, int for_training);
     void (*destroy)(struct inmo_provider_state *state);
     void (*begin)(struct inmo_provider_state *state, const struct inmo_moment *moment);
@@ -92,6 +93,7 @@ struct inmo_backbone_state;
 struct inmo_backbone {
     const char *name;
     int needs_all;
+    int passes_through;     /* r is e */
     int reads_output;       /* backward needs r as forward left it */
     int regularises_output; /* L2 falls on r whatever the provider says */
     int affine;             /* r is affine in e and in the sum over neighbours, so that a score has exact parts */

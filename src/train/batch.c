@@ -24,7 +24,7 @@ enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_gro
     grouping.offset = inmo_alloc((size_t)most + 1, sizeof *grouping.offset);
     grouping.entry = inmo_alloc((size_t)most, sizeof *grouping.entry);
     grouping.row = inmo_alloc((size_t)most, sizeof *grouping.row);
-    grouping.key = inmo_alloc(2 * (size_t)most, sizeof *grouping.key);
+    grouping.key = inmo_alloc(2 * (size_t)most + 1, sizeof *grouping.key);
     if (!grouping.number || !grouping.node || !grouping.offset || !grouping.entry || !grouping.row || !grouping.key) {
         inmo_grouping_free(&grouping);
         return inmo_fail_memory(error, "a batch");
@@ -68,10 +68,46 @@ static const uint64_t *sort(struct inmo_grouping *grouping, int32_t count)
     return from;
 }
 
+/* Where the next place of a number goes, and its row. */
+struct slot {
+    int32_t next, row;
+};
+
+/* For batches that name a good part of all numbers: a slot for each number, and no sorting. */
+static void group_by_slots(struct inmo_grouping *grouping, int32_t count)
+{
+    struct slot *slot = (struct slot *)grouping->key; /* (space) */
+    int32_t found = 0, sum = 0;
+    memset(slot, 0, (size_t)grouping->space * sizeof *slot);
+    for (int32_t n = 0; n < count; n++)
+        slot[grouping->number[n]].next++;
+    for (int32_t v = 0; v < grouping->space; v++) {
+        int32_t places = slot[v].next;
+        slot[v] = (struct slot){sum, found}; /* before it is counted */
+        if (places > 0) {
+            grouping->node[found] = v;
+            grouping->offset[found++] = sum;
+            sum += places;
+        }
+    }
+    grouping->offset[found] = count;
+    grouping->rows.count = found;
+    for (int32_t n = 0; n < count; n++) {
+        struct slot *at = slot + grouping->number[n];
+        grouping->entry[at->next++] = n;
+        grouping->row[n] = at->row;
+    }
+}
+
 void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count)
 {
-    const uint64_t *key = sort(grouping, count);
+    const uint64_t *key;
     int32_t found = -1, last = -1;
+    if (count >= grouping->space / 2) {
+        group_by_slots(grouping, count);
+        return;
+    }
+    key = sort(grouping, count);
     for (int32_t n = 0; n < count; n++) {
         int32_t number = (int32_t)(key[n] >> 32), place = (int32_t)(uint32_t)key[n];
         found += number != last;

@@ -16,12 +16,12 @@ struct inmo_grouping {
     int32_t *offset;        // (most + 1) of entry
     int32_t *entry;         // (most) places, ascending for each row
     int32_t *row;           // (most) row of each place
-    uint64_t *key;          // (2, most) of the sort
+    uint64_t *key;          // (2, most) scratch
 };
 enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_grouping *grouping,
                                     struct inmo_error *error);
 void inmo_grouping_free(struct inmo_grouping *grouping);
-/* Groups the first count of number. Its cost grows with count alone, not with space; serial, as a batch is small and
+/* Groups the first count of number. Its cost grows with count alone, not with a larger space; serial, as a batch is small and
  * several can be grouped at once. */
 void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count);
 

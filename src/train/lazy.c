@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { RING = INMO_LAZY_RING, WINDOW = INMO_LAZY_WINDOW, EARLY = INMO_LAZY_EARLY };
-enum { CHUNK = 64 };  /* rows: the same chunks of a batch in every pass, so that they stay in a core's cache */
+enum { CHUNK = INMO_LAZY_CHUNK };
 
 void inmo_lazy_free(struct inmo_lazy *lazy)
 {
@@ -139,21 +139,34 @@ static void catch_up_early(const struct inmo_lazy *lazy, const struct inmo_kerne
     }
 }
 
-const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows)
+void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, int32_t first, int32_t count,
+                          struct inmo_chunk next)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
+    const int32_t *row = rows->node + first;
     int64_t dim = lazy->block.dim;
-#pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
-    for (int32_t first = 0; first < rows->count; first += CHUNK) {
-        int32_t count = rows->count - first < CHUNK ? rows->count - first : CHUNK;
-        const int32_t *row = rows->node + first;
-        struct inmo_pause pause[CHUNK];
-        for (int32_t n = 0; n < count; n++)
-            pause[n] = pause_of(lazy, row[n]);
-        kernels->adam_read(count, &lazy->block, row, pause, lazy->current + first * dim);
-        for (int32_t n = 0; lazy->now < EARLY + RING && n < count; n++)
-            catch_up_early(lazy, kernels, row[n], lazy->current + (first + n) * dim);
-    }
+    struct inmo_pause pause[CHUNK];
+    for (int32_t n = 0; n < count; n++)
+        pause[n] = pause_of(lazy, row[n]);
+    kernels->adam_read(count, &lazy->block, row, pause, next, lazy->current + first * dim);
+    for (int32_t n = 0; lazy->now < EARLY + RING && n < count; n++)
+        catch_up_early(lazy, kernels, row[n], lazy->current + (first + n) * dim);
+}
+
+/* The chunk from row first on. */
+static struct inmo_chunk chunk_at(const struct inmo_rows *rows, int64_t first)
+{
+    int64_t left = rows->count - first;
+    return (struct inmo_chunk){(int32_t)(left < 0 ? 0 : left < CHUNK ? left : CHUNK), rows->node + (left < 0 ? 0 : first)};
+}
+
+const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows)
+{
+    int threads = inmo_threads();
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int32_t first = 0; first < rows->count; first += CHUNK)
+        inmo_lazy_read_chunk(lazy, rows, first, chunk_at(rows, first).count,
+                             chunk_at(rows, first + (int64_t)threads * CHUNK));
     return lazy->current;
 }
 
@@ -177,23 +190,43 @@ void inmo_lazy_settle(struct inmo_lazy *lazy)
     }
 }
 
+/* Of rows that are about to be written. */
+static void pauses_of(struct inmo_lazy *lazy, const int32_t *row, int32_t count, struct inmo_pause *pause)
+{
+    for (int32_t n = 0; n < count; n++) {
+        pause[n] = pause_of(lazy, row[n]);
+        lazy->touched[row[n]] = (int32_t)(lazy->now + 1);
+    }
+}
+
+void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
+                          int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient)
+{
+    struct inmo_pause pause[CHUNK];
+    pauses_of(lazy, rows->node + first, count, pause);
+    inmo_kernels()->adam_write_sums(count, &lazy->block, rows->node + first, pause, next, adam,
+                                    lazy->current + (int64_t)first * lazy->block.dim, gradient);
+}
+
+void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
+{
+    remember(lazy, lazy->now + 1, learning_rate);
+    if (lazy->now % (RING / 2) == 0) /* no row may be left alone for a whole round */
+        inmo_lazy_settle(lazy);
+}
+
 void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows, const float *gradient)
 {
-    const struct inmo_kernels *kernels = inmo_kernels();
-    int64_t t = lazy->now + 1, dim = lazy->block.dim;
-    struct inmo_adam adam = inmo_adam_at(learning_rate, t);
-#pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
+    struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
+    int threads = inmo_threads();
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int32_t first = 0; first < rows->count; first += CHUNK) {
-        int32_t count = rows->count - first < CHUNK ? rows->count - first : CHUNK;
-        const int32_t *row = rows->node + first;
+        struct inmo_chunk here = chunk_at(rows, first), next = chunk_at(rows, first + (int64_t)threads * CHUNK);
+        int64_t at = (int64_t)first * lazy->block.dim;
         struct inmo_pause pause[CHUNK];
-        for (int32_t n = 0; n < count; n++) {
-            pause[n] = pause_of(lazy, row[n]);
-            lazy->touched[row[n]] = (int32_t)t;
-        }
-        kernels->adam_write(count, &lazy->block, row, pause, adam, lazy->current + first * dim, gradient + first * dim);
+        pauses_of(lazy, here.row, here.count, pause);
+        inmo_kernels()->adam_write(here.count, &lazy->block, here.row, pause, next, adam, lazy->current + at,
+                                   gradient + at);
     }
-    remember(lazy, t, learning_rate);
-    if (t % (RING / 2) == 0) /* no row may be left alone for a whole round */
-        inmo_lazy_settle(lazy);
+    inmo_lazy_written(lazy, learning_rate);
 }

@@ -22,6 +22,7 @@
 enum {
     INMO_LAZY_RING = 16384,  /* steps that are remembered; all rows are settled twice in a round */
     INMO_LAZY_WINDOW = 192,  /* later steps move a row by less than 0.9^192 = 2e-9 of the first */
+    INMO_LAZY_CHUNK = 64,    /* rows at once: the same ones in every pass, so that they stay in a core's cache */
     INMO_LAZY_EARLY = 256,   /* up to here the bias correction changes too fast for the closed form: step by step */
 };
 
@@ -47,6 +48,16 @@ void inmo_lazy_free(struct inmo_lazy *lazy);
 const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows);
 /* Update number now + 1, of the rows read last; gradient[n] is that of rows->node[n]. */
 void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows, const float *gradient);
+/* The same in pieces, for steps that do more with rows while they are near (pairwise.h): at most CHUNK rows from first,
+ * serially; rows of different calls may be done by different threads. The gradient is made on the way; next is
+ * what the same thread will want afterwards. written ends an update all of whose rows have been written, with adam as inmo_adam_at
+ * gives it for update now + 1. */
+void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, int32_t first, int32_t count,
+                          struct inmo_chunk next);
+void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
+                          int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient);
+void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate);
+
 /* Brings all rows up to date. */
 void inmo_lazy_settle(struct inmo_lazy *lazy);
 

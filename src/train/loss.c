@@ -38,6 +38,27 @@ double inmo_bpr_forward(const struct inmo_bpr *bpr)
     return sum_of(bpr->term, chunks);
 }
 
+double inmo_bpr_forward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                             int32_t count)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int32_t batch = bpr->batch, row[3][CHUNK];
+    float margin[CHUNK], coefficient[CHUNK];
+    double loss = 0;
+    for (int32_t e = grouping->offset[first], end = grouping->offset[first + count]; e < end; e += CHUNK) {
+        const int32_t *place = grouping->entry + e;
+        int32_t here = end - e < CHUNK ? end - e : CHUNK;
+        for (int32_t n = 0; n < here; n++)
+            for (int part = 0; part < 3; part++)
+                row[part][n] = bpr->index[part * batch + place[n]];
+        kernels->margins(here, bpr->dim, bpr->x, row[0], row[1], row[2], bpr->w, margin);
+        loss += bpr->factor * kernels->softplus(here, (float)bpr->factor, margin, coefficient);
+        for (int32_t n = 0; n < here; n++)
+            bpr->coefficient[place[n]] = coefficient[n];
+    }
+    return loss;
+}
+
 /* sum += what the entries begin .. begin + count - 1 say about their row; count is at most CHUNK. */
 static void add_entries(const struct inmo_bpr *bpr, const int32_t *entry, int32_t count, float *sum)
 {
@@ -83,6 +104,57 @@ double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping 
         bpr->term[chunk] = squares;
     }
     return sum_of(bpr->term, chunks);
+}
+
+/* Where the terms of row n begin: users come first and have two for each place, items one; and one for l2. */
+static int32_t terms_before(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t n)
+{
+    int32_t places = grouping->offset[n];
+    return places + (places < bpr->batch ? places : bpr->batch) + (bpr->l2 > 0 ? n : 0);
+}
+
+struct inmo_terms inmo_bpr_terms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                                 int32_t count, int32_t *offset)
+{
+    const float *coefficient = bpr->coefficient;
+    const int32_t batch = bpr->batch, begin = terms_before(bpr, grouping, first), *index = bpr->index;
+    int32_t *row = bpr->term_row + begin, found = 0;
+    float *factor = bpr->term_factor + begin;
+    for (int32_t n = first; n < first + count; n++) {
+        const int32_t *place = grouping->entry + grouping->offset[n];
+        int32_t places = grouping->offset[n + 1] - grouping->offset[n];
+        int is_user = place[0] < batch;
+        offset[n - first] = found;
+        for (int32_t e = 0; is_user && e < places; e++) { /* c (x_neg - x_pos) */
+            row[found] = index[2 * batch + place[e]];
+            factor[found++] = coefficient[place[e]];
+            row[found] = index[batch + place[e]];
+            factor[found++] = -coefficient[place[e]];
+        }
+        for (int32_t e = 0; !is_user && e < places; e++) { /* ±c x_user */
+            int positive = place[e] < 2 * batch;
+            int32_t b = place[e] - (positive ? batch : 2 * batch);
+            row[found] = index[b];
+            factor[found++] = positive ? -coefficient[b] : coefficient[b];
+        }
+        if (bpr->l2 > 0) {
+            row[found] = n;
+            factor[found++] = (float)(2 * (bpr->l2 * places));
+        }
+    }
+    offset[count] = found;
+    return (struct inmo_terms){offset, row, factor, bpr->x};
+}
+
+double inmo_bpr_square_norms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first, int32_t count)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    double sum = 0;
+    for (int32_t n = first; bpr->l2 > 0 && n < first + count; n++) {
+        const float *x = bpr->x + (size_t)n * (size_t)bpr->dim;
+        sum += bpr->l2 * (grouping->offset[n + 1] - grouping->offset[n]) * (double)kernels->dot(bpr->dim, x, x);
+    }
+    return sum;
 }
 
 void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw)

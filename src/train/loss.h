@@ -8,6 +8,7 @@
 #define INMO_TRAIN_LOSS_H
 
 #include "base/status.h"
+#include "kernel/kernel.h"
 #include "train/batch.h"
 
 #include <stdint.h>
@@ -24,11 +25,23 @@ struct inmo_bpr {
     const float *w;            // (dim) or NULL for 1
     float *coefficient;        // (batch) scratch: factor * sigmoid(s_neg - s_pos)
     double *term;              // (3 batch / CHUNK + 1) scratch
+    int32_t *term_row;         // (7 batch) scratch of inmo_bpr_terms, each row's at its own place
+    float *term_factor;        // (7 batch)
 };
 /* Returns the loss without l2 and leaves the coefficients for backward. */
 double inmo_bpr_forward(const struct inmo_bpr *bpr);
 /* gradient[n] is that of row n of the grouping. Returns the part of the loss that l2 is. */
 double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, float *gradient);
+/* The same in pieces, serially, for rows of the grouping from first on; without w, and x by rows of the grouping. Forward: the
+ * triples whose users they are. Backward: what their gradients are sums of; it must come after forward of all triples that
+ * name one of the rows. */
+double inmo_bpr_forward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                             int32_t count);
+struct inmo_terms inmo_bpr_terms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                                 int32_t count, int32_t *offset /* (count + 1) scratch */);
+/* What l2 adds to the loss for these rows. */
+double inmo_bpr_square_norms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                             int32_t count);
 /* dw = Σ_b coefficient x_row (x_neg - x_pos). partial: (batch / CHUNK + 1, dim) scratch. */
 void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw);
 

@@ -4,6 +4,31 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+/* Whether a row has a column takes a search in a list that is anywhere in memory; a bit of a small map spares it nearly
+ * always. */
+static uint64_t hash_of(const struct inmo_sampler *sampler, int32_t row, int32_t column)
+{
+    uint64_t pair = (uint64_t)(uint32_t)row << 32 | (uint32_t)column;
+    return (pair * 0x9e3779b97f4a7c15u ^ pair >> 29) * 0xd6e8feb86659fd93u >> (64 - sampler->bits);
+}
+
+static enum inmo_status note_interactions(struct inmo_sampler *sampler, struct inmo_error *error)
+{
+    enum { BITS_EACH = 4 };  /* so that one column in five is looked for in vain, at most */
+    const struct inmo_csr *list = &sampler->list;
+    for (sampler->bits = 6; 1ll << sampler->bits < BITS_EACH * inmo_csr_count(list);)
+        sampler->bits++;
+    sampler->seen = inmo_alloc_zero((size_t)1 << (sampler->bits - 6), sizeof *sampler->seen);
+    if (!sampler->seen)
+        return inmo_fail_memory(error, "the sampler");
+    for (int32_t r = 0; r < list->rows; r++)
+        for (int64_t e = list->offset[r]; e < list->offset[r + 1]; e++) {
+            uint64_t hash = hash_of(sampler, r, list->column[e]);
+            sampler->seen[hash >> 6] |= 1ull << (hash & 63);
+        }
+    return INMO_OK;
+}
+
 enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_sampler *sampler, struct inmo_error *error)
 {
     int32_t count = 0;
@@ -20,14 +45,24 @@ enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_samp
         return inmo_fail(error, INMO_INPUT,
                          "nothing to learn from: no user has both an item and an item not interacted with");
     }
-    *sampler = (struct inmo_sampler){*list, eligible, count};
+    *sampler = (struct inmo_sampler){.list = *list, .eligible = eligible, .count = count};
+    if (note_interactions(sampler, error)) {
+        inmo_sampler_free(sampler);
+        return INMO_MEMORY;
+    }
     return INMO_OK;
 }
 
 void inmo_sampler_free(struct inmo_sampler *sampler)
 {
+    inmo_free(sampler->seen);
     inmo_free(sampler->eligible);
     *sampler = (struct inmo_sampler){0};
+}
+
+static int32_t draw_column(const struct inmo_sampler *sampler, uint64_t base, uint64_t draw)
+{
+    return (int32_t)inmo_random_below(inmo_random(base, draw), (uint32_t)sampler->list.columns);
 }
 
 /* In passes over a few triples at a time, so that what one waits for from memory is waited for by all together. */
@@ -39,6 +74,7 @@ void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t
     for (int32_t begin = 0; begin < count; begin += PASS) {
         int32_t here = count - begin < PASS ? count - begin : PASS;
         uint64_t base[PASS];
+        uint64_t hash[PASS];
         int64_t at[PASS];
         for (int32_t n = 0; n < here; n++) {
             base[n] = inmo_random(key, (uint64_t)(first + begin + n));
@@ -52,11 +88,13 @@ void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t
         for (int32_t n = 0; n < here; n++)
             positive[begin + n] = list->column[at[n]];
         for (int32_t n = 0; negative && n < here; n++) {
-            uint64_t draw = 2;
-            do
-                negative[begin + n] =
-                    (int32_t)inmo_random_below(inmo_random(base[n], draw++), (uint32_t)list->columns);
-            while (inmo_csr_has(list, row[begin + n], negative[begin + n]));
+            negative[begin + n] = draw_column(sampler, base[n], 2);
+            hash[n] = hash_of(sampler, row[begin + n], negative[begin + n]);
+            __builtin_prefetch(sampler->seen + (hash[n] >> 6));
         }
+        for (int32_t n = 0; negative && n < here; n++)
+            if (sampler->seen[hash[n] >> 6] >> (hash[n] & 63) & 1)
+                for (uint64_t draw = 3; inmo_csr_has(list, row[begin + n], negative[begin + n]); draw++)
+                    negative[begin + n] = draw_column(sampler, base[n], draw);
     }
 }

@@ -8,6 +8,8 @@
 struct inmo_sampler {
     struct inmo_csr list;      // not owned
     int32_t *eligible, count;  // rows with an interaction, and not with all columns
+    uint64_t *seen;            // a bit for each of 2^bits hashes of (row, column): 0 where no interaction has that hash
+    int bits;
 };
 
 /* INPUT when no row is eligible. */

@@ -66,11 +66,12 @@ static void mark_positions(struct inmo_stepper *stepper, int marked)
         stepper->position[rows->node[n]] = marked ? n : -1;
 }
 
-/* Loss of the representations r, by rows; leaves dr. l2: lambda, where it falls on r. */
-static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, const float *r, double l2)
+/* The pairwise loss of the batch. l2: lambda, where it falls on r. */
+static struct inmo_bpr pairwise_of(const struct inmo_stepper *stepper, const struct inmo_grouping *grouping,
+                                   const float *r, double l2)
 {
     const struct inmo_train_options *options = stepper->options;
-    struct inmo_bpr bpr = {
+    return (struct inmo_bpr){
         .batch = options->batch,
         .dim = stepper->width,
         .factor = 1.0 / options->batch,
@@ -79,7 +80,15 @@ static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *gr
         .index = grouping->row,
         .coefficient = stepper->coefficient,
         .term = stepper->term,
+        .term_row = stepper->term_row,
+        .term_factor = stepper->term_factor,
     };
+}
+
+/* Loss of the representations r, by rows; leaves dr. */
+static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, const float *r, double l2)
+{
+    struct inmo_bpr bpr;
     double loss;
     if (stepper->listwise.batch > 0)
         return inmo_listwise_run(&stepper->listwise, r, stepper->dr);
@@ -88,6 +97,7 @@ static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *gr
         inmo_softmax_rows(&stepper->softmax, grouping, stepper->dr);
         return loss;
     }
+    bpr = pairwise_of(stepper, grouping, r, l2);
     loss = inmo_bpr_forward(&bpr);
     return loss + inmo_bpr_backward(&bpr, grouping, stepper->dr);
 }
@@ -168,9 +178,15 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
     struct inmo_gradient gradient;
-    double loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
     struct inmo_adam adam = inmo_adam_at(learning_rate, step + 1);
     int64_t own = stepper->provider_rows * stepper->binding.dim;
+    double loss;
+    if (stepper->term_row && !stepper->item_scale) {
+        const struct inmo_grouping *grouping = stepper->grouping + prepare(stepper, step);
+        struct inmo_bpr bpr = pairwise_of(stepper, grouping, stepper->lazy.current, stepper->options->l2);
+        return inmo_pairwise_step(&bpr, grouping, stepper->graph->users, &stepper->lazy, learning_rate);
+    }
+    loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
     if (stepper->lazy.touched)
         inmo_lazy_write(&stepper->lazy, learning_rate, gradient.rows, gradient.value);
     else

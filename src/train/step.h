@@ -7,6 +7,7 @@
 #include "train/lazy.h"
 #include "train/listwise.h"
 #include "train/loss.h"
+#include "train/pairwise.h"
 #include "train/sampler.h"
 #include "train/softmax.h"
 
@@ -45,7 +46,9 @@ struct inmo_stepper {
     struct inmo_softmax softmax;  // empty with other losses
     struct inmo_listwise listwise;
     float *coefficient;      // (batch)
-    double *term;            // (places / CHUNK + 1)
+    double *term;            // (places / CHUNK + 2)
+    int32_t *term_row;       // (7 batch) of pairwise.h; NULL where steps are not its
+    float *term_factor;
 };
 
 /* train: the interactions as (users, items); graph: the same as a graph. */

@@ -20,6 +20,8 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
         return;
     inmo_listwise_free(&stepper->listwise);
     inmo_softmax_free(&stepper->softmax);
+    inmo_free(stepper->term_factor);
+    inmo_free(stepper->term_row);
     inmo_free(stepper->term);
     inmo_free(stepper->coefficient);
     inmo_free(stepper->partial);
@@ -253,13 +255,20 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     stepper->self_gradient = inmo_alloc(self_enhanced(stepper) ? 3 * batch * dim : 0, sizeof(float));
     stepper->partial = inmo_alloc((batch / INMO_BPR_CHUNK + 1) * dim, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));
-    stepper->term = inmo_alloc((places > 3 * batch ? places : 3 * batch) / INMO_BPR_CHUNK + 1, sizeof(double));
+    stepper->term = inmo_alloc((places > 3 * batch ? places : 3 * batch) / INMO_BPR_CHUNK + 2, sizeof(double));
     if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->self_gradient ||
         !stepper->partial || !stepper->coefficient || !stepper->term)
         return inmo_fail_memory(error, "training");
     if (!stepper->kind->backbone->needs_all && stepper->kind->provider->touches && !loss_is(stepper, "listwise")) {
         struct inmo_block block = {stepper->provider_rows, options->dim, stepper->parameter, stepper->m, stepper->root};
         status = inmo_lazy_make(&block, stepper->places, &stepper->lazy, error);
+        if (!status && stepper->kind->provider->is_table && stepper->kind->backbone->passes_through &&
+            loss_is(stepper, "bpr")) {
+            stepper->term_row = inmo_alloc(7 * batch, sizeof *stepper->term_row);
+            stepper->term_factor = inmo_alloc(7 * batch, sizeof *stepper->term_factor);
+            if (!stepper->term_row || !stepper->term_factor)
+                return inmo_fail_memory(error, "training");
+        }
     }
     return status;
 }
