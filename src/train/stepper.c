@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SVD_ITERATIONS = 4 };  /* a start need not be exact */
+enum { SVD_ITERATIONS = 2 };  /* a start need not be exact */
 
 void inmo_stepper_free(struct inmo_stepper *stepper)
 {
