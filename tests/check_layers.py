@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-ORDER = ["base", "data", "graph", "kernel", "model", "eval", "train", "file", "view", "limit"]
+ORDER = ["base", "data", "graph", "kernel", "model", "eval", "train", "file", "view", "limit", "lab"]
 WARN_LINES, FAIL_LINES = 400, 500
 # Bookkeeping of the compiler: sanitizers, and the locks of "omp critical".
 COMPILER_MADE = re.compile(r"^_*(odr_)?(asan|ubsan|tsan)|^_GLOBAL__|^\.LASAN|^\.gomp_critical_")

@@ -14,6 +14,7 @@
 #include "eval/metrics.h"
 #include "model/scorer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ struct report {
     struct inmo_group group[MOST_GROUPS];
     char name[MOST_GROUPS][32];
     struct inmo_metrics at[MOST_GROUPS][MOST_KS];
+    float user_ndcg[];  // (users)
 };
 
 void inmo_report_free(struct inmo_report *report)
@@ -175,6 +177,7 @@ static void judge_group(struct evaluation *run, const struct group_rule *rule, i
     for (int32_t n = 0; n < run->count; n++) {
         int32_t u = run->who[n];
         int64_t wanted = 0;
+        double before = report->at[g][0].ndcg;
         if (!in_group(run, rule, u))
             continue;
         for (int64_t e = run->truth->offset[u]; e < run->truth->offset[u + 1]; e++)
@@ -185,6 +188,8 @@ static void judge_group(struct evaluation *run, const struct group_rule *rule, i
         users++;
         for (int j = 0; j < run->ks; j++)
             inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->k[j], truth, wanted, &report->at[g][j]);
+        if (g == 0)
+            report->user_ndcg[u] = (float)(report->at[g][0].ndcg - before);
     }
     for (int j = 0; j < run->ks; j++) {
         int64_t listed = 0;
@@ -302,16 +307,19 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
         status = get_ready(&run, alpha, error);
     if (status)
         goto done;
-    report = inmo_alloc_zero(1, sizeof *report);
+    report = inmo_alloc_zero(1, sizeof *report + (size_t)data->users.count * sizeof *report->user_ndcg);
     if (!report) {
         status = inmo_fail_memory(error, "the report");
         goto done;
     }
+    for (int32_t u = 0; u < data->users.count; u++)
+        report->user_ndcg[u] = NAN;
     status = judge(&run, is_test, hooks, report, error);
     if (status)
         goto done;
     report->head.k_count = (size_t)run.ks;
     report->head.group = report->group;
+    report->head.user_ndcg = report->user_ndcg;
     report->head.seconds = inmo_now() - start;
     *out = &report->head;
     report = NULL;

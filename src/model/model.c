@@ -34,6 +34,11 @@ const struct inmo_model_kind *inmo_model_kind_find(const char *name)
     return NULL;
 }
 
+const struct inmo_model_kind *inmo_model_kind_at(size_t n)
+{
+    return n < sizeof kinds / sizeof *kinds ? kinds + n : NULL;
+}
+
 int64_t inmo_model_parameter_count(const struct inmo_model *model)
 {
     int64_t count = 0;

@@ -16,6 +16,8 @@ struct inmo_model_kind {
     const struct inmo_system *system;
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
+/* Kind n of the list, from 0; NULL when there are not so many. */
+const struct inmo_model_kind *inmo_model_kind_at(size_t n);
 /* All names and aliases, "a|b|c". */
 extern const char inmo_model_names[];
 

@@ -8,7 +8,8 @@ import struct
 import subprocess
 import time
 
-COMMANDS = ("synth", "prepare", "train", "tune", "evaluate", "recommend", "similar", "explain", "info", "export", "man")
+COMMANDS = ("synth", "prepare", "train", "tune", "evaluate", "recommend", "similar", "explain", "info", "export", "reproduce",
+            "man")
 MODELS = ("mf", "lightgcn", "inmo-mf", "inmo-lightgcn")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -60,7 +61,7 @@ def case_every_option_in_help_is_parsed(world):
         shown = set(re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([\w-]+)", world.inmo(command, "--help")[0], re.M))
         world.check(shown == set(rows) | {"help"}, f"{command}: help and parser differ: {shown ^ set(rows)}")
         arguments = {"prepare": ["x"], "train": ["x"], "tune": ["x"], "evaluate": ["x", "y"], "recommend": ["x"], "similar": ["x"],
-                     "explain": ["x"], "info": ["x"], "export": ["x"]}.get(command, [])
+                     "explain": ["x"], "info": ["x"], "export": ["x"], "reproduce": ["table1"]}.get(command, [])
         arguments += ["-o", "z"] if "output" in rows else []
         for name, row in rows.items():
             if row["type"] in "sl" and not row["expected"].startswith("one of"):
@@ -395,6 +396,64 @@ def case_search_interrupted_says_how_to_go_on(world):
     world.check("'my search'" in command and "'l2=0|1e-4'" in command, command)
     done = world.shell(command + " --max-seconds 0.3")
     world.check(done.returncode == 0 and b"inmo: stopped by --max-seconds" in done.stderr, done.stderr.decode())
+
+
+def findings(world, folder):
+    """What was found, without what depends on the clock."""
+    with open(world.path(folder, "report.json"), encoding="utf-8") as stream:
+        found = json.load(stream)
+    for run in found["runs"]:
+        del run["seconds"]
+    return found
+
+
+def case_experiments_after_kill_end_with_the_same_numbers(world):
+    command = ["reproduce", "table1", "table4", "--data", os.path.join(world.small, "log.tsv"), "--k-core", "0", "--seeds",
+               "1,2", "--only", "mf,popular,item-knn,inmo-mf,inmo-mf*", "--epochs", "4", "--threads", "1", "-o"]
+    out, err = world.inmo(*command, "whole")
+    whole = findings(world, "whole")
+    world.check("training the others takes at most about" in err, err)
+    rows = {row["label"]: row for row in whole["experiments"][1]["rows"]}
+    world.check(list(rows) == ["Popular", "ItemKNN", "MF", "INMO-MF", "INMO-MF*"], str(list(rows)))
+    world.check("learned vector" in rows["MF"]["reason"] and rows["MF"]["cells"][0]["mean"] is None, str(rows["MF"]))
+    world.check("only items that were there" in rows["ItemKNN"]["reason"], str(rows["ItemKNN"]))
+    for cell in rows["INMO-MF"]["cells"]:
+        world.check(0 < cell["mean"] < 100 and cell["seeds"] == 2 and cell["deviation"] >= 0, str(cell))
+    page = read(world.path("whole", "report.html")).decode()
+    world.check("INMO-MF*" in page and "src=" not in page and "http" not in page, page[:300])
+    world.check("\\\\ MF: mf has a learned vector" in out, out)
+
+    # Killed as soon as it has something: the rest of it, and nothing of that again.
+    process = subprocess.Popen([world.program, *command, "cut"], cwd=world.folder, env=world.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
+        if os.path.isdir(world.path("cut", "runs")) and any(n.endswith(".run") for n in os.listdir(world.path("cut", "runs"))):
+            break
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    kept = {n: read(world.path("cut", "runs", n)) for n in os.listdir(world.path("cut", "runs")) if n.endswith(".run")}
+    err = world.inmo(*command, "cut")[1]
+    world.check(f"10 runs, {10 - len(kept)} of them trained now" in err and kept, err)
+    world.check(findings(world, "cut") == whole, "other numbers after kill -9")
+    for name, content in kept.items():
+        world.check(read(world.path("cut", "runs", name)) == content, f"{name} was made again")
+    world.check("10 runs, 0 of them trained now" in world.inmo(*command, "cut")[1], "trained twice")
+
+    # A damaged run is made again, with the same numbers; a folder with other things in it is left alone.
+    name = sorted(os.listdir(world.path("cut", "runs")))[0]
+    with open(world.path("cut", "runs", name), "r+b") as stream:
+        stream.write(b"damage")
+    err = world.inmo(*command, "cut")[1]
+    world.check("it is trained again" in err and "10 runs, 1 of them trained now" in err, err)
+    world.check(findings(world, "cut") == whole, "other numbers after damage")
+    os.mkdir(world.path("mine"))
+    with open(world.path("mine", "letter.txt"), "w", encoding="utf-8") as stream:
+        stream.write("dear")
+    err = world.inmo(*command, "mine", code=8)[1]
+    world.check("letter.txt" in err and os.listdir(world.path("mine")) == ["letter.txt"], err)
+    world.check('found the experiment "table9"' in world.inmo("reproduce", "table9", "--data", "x", "-o", "y", code=2)[1], "")
 
 
 def case_second_interrupt_ends_at_once(world):

@@ -1,0 +1,88 @@
+/* claims.c - see lab.h. A user's NDCG@20 is averaged over the seeds before the test: the same person on several splits is
+ * not several people. */
+#include "base/memory.h"
+#include "lab/lab.h"
+#include "lab/significance.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *claim, *experiment, *better, *worse;  /* rows of the experiment */
+    int of_new_users;
+} claims[] = {
+    {"INMO-LGCN beats LightGCN", "table2", "INMO-LGCN", "LightGCN", 0},
+    {"INMO-MF beats MF", "table2", "INMO-MF", "MF", 0},
+    {"INMO-LGCN with 30 % of the parameters keeps LightGCN's quality", "table2", "INMO-LGCN*", "LightGCN", 0},
+    {"INMO-MF with 30 % of the parameters keeps MF's quality", "table2", "INMO-MF*", "MF", 0},
+    {"New interactions are used without retraining", "table3", "INMO-LGCN-new", "INMO-LGCN", 0},
+    {"New users are served without retraining: better than by popularity", "table4", "INMO-LGCN", "Popular", 1},
+    {"New users are served without retraining: better than by averaged vectors", "table4", "INMO-LGCN", "IMC-LGCN", 1},
+    {"Retraining would still help new users", "table4", "INMO-LGCN-retrain", "INMO-LGCN", 1},
+};
+
+static const size_t NONE = (size_t)-1;
+
+static size_t find_row(const struct inmo_lab *lab, const char *experiment, const char *label)
+{
+    for (size_t n = 0; n < lab->rows; n++)
+        if (strcmp(lab->row[n].experiment->name, experiment) == 0 && strcmp(lab->row[n].label, label) == 0)
+            return n;
+    return NONE;
+}
+
+/* NDCG of each user in a run and a row's evaluation, or NULL. */
+static const float *of_users(const struct inmo_lab *lab, size_t row, size_t seed, const struct inmo_lab_run **run)
+{
+    const json_t *found;
+    const char *reason;
+    int number;
+    *run = &lab->run[lab->run_of[row * lab->seeds + seed]];
+    number = inmo_lab_run_evaluation(*run, lab->row[row].evaluation, &found, &reason);
+    return found && number >= 0 ? (*run)->ndcg[number] : NULL;
+}
+
+/* difference (users): mean over the seeds in which the user counts; NAN where there is none. 0: a system has no result. */
+static int differences(const struct inmo_lab *lab, size_t better, size_t worse, int of_new_users, double *difference)
+{
+    for (int64_t u = 0; u < lab->users; u++)
+        difference[u] = 0;
+    int *seeds = inmo_alloc_zero((size_t)lab->users, sizeof *seeds);
+    int complete = seeds != NULL;
+    for (size_t s = 0; s < lab->seeds && complete; s++) {
+        const struct inmo_lab_run *a, *b;
+        const float *x = of_users(lab, better, s, &a), *y = of_users(lab, worse, s, &b);
+        complete = x && y && a->users == lab->users && b->users == lab->users && (!of_new_users || b->is_new);
+        for (int64_t u = 0; u < lab->users && complete; u++)
+            if (isfinite(x[u]) && isfinite(y[u]) && (!of_new_users || b->is_new[u])) {
+                difference[u] += (double)x[u] - (double)y[u];
+                seeds[u]++;
+            }
+    }
+    for (int64_t u = 0; u < lab->users && complete; u++)
+        difference[u] = seeds[u] > 0 ? difference[u] / seeds[u] : NAN;
+    inmo_free(seeds);
+    return complete;
+}
+
+enum inmo_status inmo_lab_claims(const struct inmo_lab *lab, json_t *list, struct inmo_error *error)
+{
+    double *difference = inmo_alloc((size_t)lab->users, sizeof *difference);
+    enum inmo_status status = difference ? INMO_OK : inmo_fail_memory(error, "the tests");
+    for (size_t n = 0; n < sizeof claims / sizeof *claims && !status; n++) {
+        size_t better = find_row(lab, claims[n].experiment, claims[n].better);
+        size_t worse = find_row(lab, claims[n].experiment, claims[n].worse);
+        struct inmo_paired_test test;
+        if (better == NONE || worse == NONE || !differences(lab, better, worse, claims[n].of_new_users, difference))
+            continue;
+        status = inmo_paired_test(difference, lab->users, &test, error);
+        if (!status)
+            json_array_append_new(list, json_pack("{ss ss ss ss sI sf sf sf sf}", "claim", claims[n].claim, "experiment",
+                                                  claims[n].experiment, "better", claims[n].better, "worse",
+                                                  claims[n].worse, "users", (json_int_t)test.users, "mean",
+                                                  100 * test.mean, "low", 100 * test.low, "high", 100 * test.high, "p",
+                                                  test.p));
+    }
+    inmo_free(difference);
+    return status;
+}

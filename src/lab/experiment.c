@@ -1,0 +1,180 @@
+/* experiment.c - see experiment.h. A new experiment is a line in the first list and its rows in the second; a model that
+ * joins the list of models is in the tables by itself. */
+#include "lab/experiment.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct inmo_lab_column accuracy[] = {
+    {"all", "recall", "Recall@20", 0},
+    {"all", "precision", "Precision@20", 1},
+    {"all", "ndcg", "NDCG@20", 2},
+};
+static const struct inmo_lab_column by_novelty[] = {
+    {"new-users", "ndcg", "New users", 0},  {"new-items", "ndcg", "New items", 1}, {"all", "ndcg", "Over all", 2},
+    {"old-users", "ndcg", "Old users", -1}, {"old-items", "ndcg", "Old items", -1},
+};
+enum { ACCURACY = sizeof accuracy / sizeof *accuracy, BY_NOVELTY = sizeof by_novelty / sizeof *by_novelty };
+
+static const struct inmo_lab_experiment experiments[] = {
+    {"table1", "The data", INMO_LAB_STATISTICS, NULL, NULL, NULL, 0, NULL},
+    {"table2", "Transductive recommendation", INMO_LAB_TABLE, NULL, NULL, accuracy, ACCURACY,
+     "* has 30 % of the users and items as templates, and so 30 % of the parameters."},
+    {"table3", "New interactions", INMO_LAB_TABLE, NULL, NULL, accuracy, ACCURACY,
+     "Trained without a fifth of each user's training items. -new: these are then observed, and nothing is trained again. "
+     "-retrain: trained on all of them."},
+    {"table4", "New users and new items", INMO_LAB_TABLE, NULL, NULL, by_novelty, BY_NOVELTY,
+     "NDCG@20. A fifth of the users and of the items are not there in training; then everything is observed. New items: only "
+     "new items are ranked and wanted. -retrain: trained on everything."},
+    {"table5", "Ablation of annealing and dropping", INMO_LAB_TABLE, NULL, NULL, by_novelty, BY_NOVELTY,
+     "NDCG@20 with new users and items. No annealing: the normalization exponent is 1 from the start. No dropping: no "
+     "interaction is left out of the sums in training."},
+    {"error", "Error term against the share that are no templates", INMO_LAB_ERRORS, "share that are no templates",
+     "squared error term, share of its value without templates", NULL, 0,
+     "The squared Frobenius norm of what leaving out templates adds to the error of Theorem 2, for users and items; first "
+     "seed."},
+    {"time", "Retraining or inference", INMO_LAB_BARS, NULL, "seconds", NULL, 0,
+     "When new users and items arrive: the time of training again, and of representations and rankings of all users "
+     "(all, new and old items) by a trained INMO model. Wall time on the machine of these runs."},
+    {"templates", "NDCG against the share of templates", INMO_LAB_LINES, "share of users and items that are templates",
+     "NDCG@20", NULL, 0, NULL},
+    {"beta", "NDCG against the weight of the self-enhanced loss", INMO_LAB_LINES, "beta (0 is drawn at the left edge)", "NDCG@20",
+     NULL, 0, NULL},
+    {"annealing", "Training with and without annealing", INMO_LAB_CURVES, "epoch", "validation NDCG@20", NULL, 0,
+     "First seed. No annealing: the normalization exponent is 1 from the start."},
+};
+
+const struct inmo_lab_experiment *inmo_lab_experiment_at(size_t n)
+{
+    return n < sizeof experiments / sizeof *experiments ? experiments + n : NULL;
+}
+
+/* ---- Rows ---------------------------------------------------------------------------------------------------- */
+
+/* EACH: for every model of the program; EACH_INMO: for every one on the INMO module. */
+#define EACH "*"
+#define EACH_INMO "inmo*"
+
+static const struct rule {
+    const char *experiment, *model;
+    const char *suffix;  /* of the label */
+    enum inmo_scenario trained;
+    const char *evaluation;
+    double templates, x;
+    const char *rule;
+    double annealing, dropout, self_weight;
+} rules[] = {
+#define PLAIN(experiment, model, suffix, trained, evaluation, templates)                                               \
+    {experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1}
+    PLAIN("table2", EACH, "", INMO_TRANSDUCTIVE, "test", 0),
+    PLAIN("table2", EACH_INMO, "*", INMO_TRANSDUCTIVE, "test", 0.3),
+
+    PLAIN("table3", "inmo-lightgcn", "-retrain", INMO_TRANSDUCTIVE, "test", 0),
+    PLAIN("table3", EACH, "", INMO_NEW_INTERACTIONS, "without-new", 0),
+    PLAIN("table3", EACH, "-new", INMO_NEW_INTERACTIONS, "test", 0),
+    PLAIN("table3", EACH_INMO, "*-new", INMO_NEW_INTERACTIONS, "test", 0.3),
+
+    PLAIN("table4", "inmo-lightgcn", "-retrain", INMO_TRANSDUCTIVE, "new-users-items", 0),
+    PLAIN("table4", EACH, "", INMO_NEW_USERS_ITEMS, "test", 0),
+    PLAIN("table4", EACH_INMO, "*", INMO_NEW_USERS_ITEMS, "test", 0.3),
+
+#define ABLATION(model)                                                                                                \
+    PLAIN("table5", model, "", INMO_NEW_USERS_ITEMS, "test", 0),                                                        \
+        {"table5", model, ", no annealing", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, -1, -1},                       \
+        {"table5", model, ", no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, -1, 0, -1},                        \
+        {"table5", model, ", no annealing, no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, 0, -1}
+    ABLATION("inmo-mf"),
+    ABLATION("inmo-lightgcn"),
+
+    PLAIN("time", "mf", ", retrained", INMO_TRANSDUCTIVE, "test", 0),
+    PLAIN("time", "lightgcn", ", retrained", INMO_TRANSDUCTIVE, "test", 0),
+    PLAIN("time", "inmo-mf", ", inference", INMO_NEW_USERS_ITEMS, "test", 0),
+    PLAIN("time", "inmo-lightgcn", ", inference", INMO_NEW_USERS_ITEMS, "test", 0),
+
+#define SHARE(model, rule, share)                                                                                      \
+    {"templates", model, ", " rule, INMO_TRANSDUCTIVE, "test", share, share, rule, -1, -1, -1}
+#define SHARES(model, rule)                                                                                            \
+    SHARE(model, rule, 0.1), SHARE(model, rule, 0.2), SHARE(model, rule, 0.3), SHARE(model, rule, 0.5),                 \
+        SHARE(model, rule, 0.7), SHARE(model, rule, 1)
+    SHARES("inmo-mf", "error-sort"),
+    SHARES("inmo-mf", "degree"),
+    SHARES("inmo-mf", "page-rank"),
+    SHARES("inmo-lightgcn", "error-sort"),
+    SHARES("inmo-lightgcn", "degree"),
+    SHARES("inmo-lightgcn", "page-rank"),
+
+#define BETA(model, beta) {"beta", model, "", INMO_TRANSDUCTIVE, "test", 0, beta, NULL, -1, -1, beta}
+#define BETAS(model) BETA(model, 0), BETA(model, 0.001), BETA(model, 0.01), BETA(model, 0.1), BETA(model, 1)
+    BETAS("inmo-mf"),
+    BETAS("inmo-lightgcn"),
+
+#define CURVES(model)                                                                                                  \
+    PLAIN("annealing", model, "", INMO_TRANSDUCTIVE, "test", 0),                                                        \
+        {"annealing", model, ", no annealing", INMO_TRANSDUCTIVE, "test", 0, 0, NULL, 0, -1, -1}
+    CURVES("inmo-mf"),
+    CURVES("inmo-lightgcn"),
+};
+
+const char *inmo_lab_model_label(const char *model)
+{
+    static const struct {
+        const char *name, *label;
+    } known[] = {
+        {"inmo-lightgcn", "INMO-LGCN"}, {"inmo-mf", "INMO-MF"},       {"inmo-ngcf", "INMO-NGCF"},
+        {"inmo-imc-gae", "INMO-IMC-GAE"}, {"lightgcn", "LightGCN"},   {"mf", "MF"},
+        {"ngcf", "NGCF"},               {"imc-gae", "IMC-GAE"},       {"imc-lightgcn", "IMC-LGCN"},
+        {"idcf-lightgcn", "IDCF-LGCN"}, {"neumf", "NeuMF"},           {"mult-vae", "Mult-VAE"},
+        {"item-knn", "ItemKNN"},        {"ease", "EASE"},             {"ials", "iALS"},
+        {"gf-cf", "GF-CF"},             {"popular", "Popular"},
+    };
+    for (size_t n = 0; n < sizeof known / sizeof *known; n++)
+        if (strcmp(known[n].name, model) == 0)
+            return known[n].label;
+    return model;
+}
+
+static int is_for_all(const struct rule *rule)
+{
+    return strcmp(rule->model, EACH) == 0 || strcmp(rule->model, EACH_INMO) == 0;
+}
+
+static void make_row(const struct inmo_lab_experiment *experiment, const struct rule *rule, const char *model,
+                     struct inmo_lab_row *row)
+{
+    *row = (struct inmo_lab_row){
+        .experiment = experiment,
+        .system = {model, rule->templates, rule->rule, rule->annealing, rule->dropout, rule->self_weight},
+        .trained = rule->trained,
+        .evaluation = rule->evaluation,
+        .x = rule->x,
+    };
+    snprintf(row->label, sizeof row->label, "%s%s", inmo_lab_model_label(model), rule->suffix);
+}
+
+enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, struct inmo_lab_row **row, size_t *count,
+                               struct inmo_error *error)
+{
+    size_t kinds = 0, found = 0, most = sizeof rules / sizeof *rules;
+    struct inmo_lab_row *made;
+    while (inmo_model_kind_at(kinds))
+        kinds++;
+    made = inmo_alloc(most * kinds, sizeof *made);
+    if (!made)
+        return inmo_fail_memory(error, "the list of experiments");
+    for (size_t n = 0; n < most; n++)
+        if (strcmp(rules[n].experiment, experiment->name) == 0 && !is_for_all(&rules[n]))
+            make_row(experiment, &rules[n], rules[n].model, &made[found++]);
+    /* The list of models has the best first, a table last. */
+    for (size_t k = kinds; k-- > 0;) {
+        const struct inmo_model_kind *kind = inmo_model_kind_at(k);
+        for (size_t n = 0; n < most; n++)
+            if (strcmp(rules[n].experiment, experiment->name) == 0 && is_for_all(&rules[n]) &&
+                (strcmp(rules[n].model, EACH) == 0 || (kind->provider && kind->provider->templates)))
+                make_row(experiment, &rules[n], kind->name, &made[found++]);
+    }
+    *row = made;
+    *count = found;
+    return INMO_OK;
+}

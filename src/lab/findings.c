@@ -1,0 +1,301 @@
+/* findings.c - what the runs say, as one JSON object: tables of means and deviations, series of figures, claims, and every
+ * run with its recipe, budget, seed and epochs. */
+#include "base/memory.h"
+#include "lab/lab.h"
+#include "lab/paper.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Mean and standard deviation of a row over the seeds; the reason why there is none. */
+struct summary {
+    double mean, deviation;
+    int seeds;
+    const char *reason;
+};
+
+static struct summary sum_up(const struct inmo_lab *lab, size_t row, const char *group, const char *metric)
+{
+    struct summary found = {NAN, NAN, 0, NULL};
+    size_t seeds = inmo_lab_seeds_of(lab, lab->row[row].experiment);
+    double sum = 0, squares = 0;
+    /* A ranking among items none of which is on offer has the score 0, which would look like a bad try. */
+    if (strcmp(group, "new-items") == 0 && lab->row[row].trained == INMO_NEW_USERS_ITEMS &&
+        inmo_kind_serves_unseen(inmo_model_kind_find(lab->row[row].system.model)) &&
+        !inmo_kind_offers_unseen(inmo_model_kind_find(lab->row[row].system.model))) {
+        found.reason = "it offers only items that were there in training";
+        return found;
+    }
+    for (size_t s = 0; s < seeds; s++) {
+        const struct inmo_lab_run *run = &lab->run[lab->run_of[row * lab->seeds + s]];
+        double value = inmo_lab_run_value(run, lab->row[row].evaluation, group, metric);
+        const json_t *evaluation;
+        if (!isfinite(value)) {
+            inmo_lab_run_evaluation(run, lab->row[row].evaluation, &evaluation, &found.reason);
+            continue;
+        }
+        found.seeds++;
+        sum += value;
+    }
+    if (found.seeds > 0)
+        found.mean = sum / found.seeds;
+    for (size_t s = 0; s < seeds && found.seeds > 1; s++) {
+        double value = inmo_lab_run_value(&lab->run[lab->run_of[row * lab->seeds + s]], lab->row[row].evaluation, group,
+                                          metric);
+        squares += isfinite(value) ? (value - found.mean) * (value - found.mean) : 0;
+    }
+    if (found.seeds > 1)
+        found.deviation = sqrt(squares / (found.seeds - 1));
+    return found;
+}
+
+/* ---- Tables -------------------------------------------------------------------------------------------------- */
+
+static void add_statistics_row(json_t *rows, const char *label, double users, double items, double interactions)
+{
+    json_array_append_new(rows, json_pack("{ss s[{sf}{sf}{sf}{sf}]}", "label", label, "cells", "count", users, "count",
+                                          items, "count", interactions, "density", interactions / users / items));
+}
+
+static void add_statistics(const struct inmo_lab *lab, json_t *experiment)
+{
+    json_t *rows = json_array();
+    const char *name;
+    double value[3];
+    add_statistics_row(rows, lab->source, (double)lab->users, (double)lab->items, (double)lab->interactions);
+    for (size_t n = 0; inmo_paper_statistics(n, &name, value); n++) {
+        char label[64];
+        snprintf(label, sizeof label, "%s (the paper's)", name);
+        add_statistics_row(rows, label, value[0], value[1], value[2]);
+    }
+    json_object_set_new(experiment, "columns", json_pack("[ssss]", "Users", "Items", "Interactions", "Density"));
+    json_object_set_new(experiment, "rows", rows);
+}
+
+static int is_of(const struct inmo_lab *lab, size_t row, const struct inmo_lab_experiment *experiment)
+{
+    return lab->row[row].experiment == experiment;
+}
+
+/* The best in a column is in bold; retrained systems have seen what the others have not and do not compete. */
+static double best_of(const struct inmo_lab *lab, const struct inmo_lab_experiment *experiment, size_t column)
+{
+    double best = -INFINITY;
+    for (size_t r = 0; r < lab->rows; r++)
+        if (is_of(lab, r, experiment) && !strstr(lab->row[r].label, "-retrain")) {
+            double mean = sum_up(lab, r, experiment->column[column].group, experiment->column[column].metric).mean;
+            if (mean > best)
+                best = mean;
+        }
+    return best;
+}
+
+static void add_table(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *experiment)
+{
+    json_t *columns = json_array(), *rows = json_array();
+    double best[8];
+    for (size_t c = 0; c < from->columns; c++) {
+        json_array_append_new(columns, json_string(from->column[c].title));
+        best[c] = best_of(lab, from, c);
+    }
+    for (size_t r = 0; r < lab->rows; r++) {
+        json_t *cells;
+        const char *reason = NULL;
+        if (!is_of(lab, r, from))
+            continue;
+        cells = json_array();
+        for (size_t c = 0; c < from->columns; c++) {
+            struct summary found = sum_up(lab, r, from->column[c].group, from->column[c].metric);
+            reason = found.reason ? found.reason : reason;
+            json_array_append_new(
+                cells, json_pack("{so so si sb so}", "mean", number(found.mean), "deviation", number(found.deviation),
+                                 "seeds", found.seeds, "best", found.mean == best[c], "paper",
+                                 number(inmo_paper_value(lab->paper_data, from->name, lab->row[r].label,
+                                                         from->column[c].paper))));
+        }
+        json_array_append_new(rows, json_pack("{ss so ss?}", "label", lab->row[r].label, "cells", cells, "reason", reason));
+    }
+    json_object_set_new(experiment, "columns", columns);
+    json_object_set_new(experiment, "rows", rows);
+}
+
+/* ---- Figures ------------------------------------------------------------------------------------------------- */
+
+/* The series of that label in the list, made if it is not there. */
+static json_t *series_of(json_t *list, const char *label)
+{
+    json_t *series;
+    size_t n;
+    json_array_foreach(list, n, series)
+        if (strcmp(json_string_value(json_object_get(series, "label")), label) == 0)
+            return series;
+    json_array_append_new(list, json_pack("{ss s[] s[] s[]}", "label", label, "x", "y", "spread"));
+    return json_array_get(list, json_array_size(list) - 1);
+}
+
+static void add_point(json_t *list, const char *label, double x, double y, double spread)
+{
+    json_t *series = series_of(list, label);
+    json_array_append_new(json_object_get(series, "x"), json_real(x));
+    json_array_append_new(json_object_get(series, "y"), number(y));
+    json_array_append_new(json_object_get(series, "spread"), number(spread));
+}
+
+static void add_panel(json_t *panels, const char *title, json_t *series)
+{
+    json_array_append_new(panels, json_pack("{ss so}", "title", title, "series", series));
+}
+
+/* A panel for each model: their scales differ. */
+static void add_lines(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *panels)
+{
+    for (size_t r = 0; r < lab->rows; r++) {
+        const char *model = lab->row[r].system.model;
+        json_t *series;
+        if (!is_of(lab, r, from) || (r > 0 && is_of(lab, r - 1, from) && strcmp(lab->row[r - 1].system.model, model) == 0))
+            continue;
+        series = json_array();
+        for (size_t n = r; n < lab->rows && is_of(lab, n, from) && strcmp(lab->row[n].system.model, model) == 0; n++) {
+            struct summary found = sum_up(lab, n, "all", "ndcg");
+            add_point(series, lab->row[n].label, lab->row[n].x, found.mean, found.deviation);
+        }
+        add_panel(panels, inmo_lab_model_label(model), series);
+    }
+}
+
+static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *panels)
+{
+    json_t *series = json_array();
+    for (size_t r = 0; r < lab->rows; r++) {
+        json_t *record, *epoch;
+        size_t n;
+        if (!is_of(lab, r, from))
+            continue;
+        record = json_object_get(lab->run[lab->run_of[r * lab->seeds]].result, "record");
+        json_array_foreach(record, n, epoch) {
+            json_t *score = json_object_get(epoch, "valid");
+            if (json_is_number(score))
+                add_point(series, lab->row[r].label, (double)n + 1, 100 * json_number_value(score), NAN);
+        }
+    }
+    add_panel(panels, "Validation over the epochs", series);
+}
+
+static void add_bars(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *experiment)
+{
+    json_t *bars = json_array();
+    for (size_t r = 0; r < lab->rows; r++) {
+        size_t seeds = inmo_lab_seeds_of(lab, from);
+        double sum = 0;
+        if (!is_of(lab, r, from))
+            continue;
+        for (size_t s = 0; s < seeds; s++) {
+            const struct inmo_lab_run *run = &lab->run[lab->run_of[r * lab->seeds + s]];
+            const json_t *evaluation;
+            const char *reason;
+            inmo_lab_run_evaluation(run, lab->row[r].evaluation, &evaluation, &reason);
+            sum += json_number_value(
+                json_object_get(lab->row[r].trained == INMO_TRANSDUCTIVE ? run->result : evaluation, "seconds"));
+        }
+        json_array_append_new(bars, json_pack("{ss sf}", "label", lab->row[r].label, "value", sum / (double)seeds));
+    }
+    json_object_set_new(experiment, "bars", bars);
+}
+
+static enum inmo_status add_errors(struct inmo_lab *lab, json_t *panels, struct inmo_error *error)
+{
+    static const char *const rules[] = {"error-sort-svd", "error-sort", "degree", "page-rank"};
+    const struct inmo_dataset *dataset = NULL;
+    struct inmo_train_options options;
+    struct inmo_graph *graph = NULL;
+    enum inmo_status status = inmo_train_options_init(&options, "inmo-mf", lab->options->recipe, error);
+    if (!status)
+        status = inmo_lab_dataset(&lab->data, INMO_TRANSDUCTIVE, lab->seed[0], &dataset, error);
+    if (!status) {
+        const struct inmo_csr *train = &dataset->train;
+        status = inmo_graph_build(dataset->users.count, dataset->items.count, &train, 1, &graph, error);
+    }
+    for (int of_items = 0; of_items < 2 && !status; of_items++) {
+        json_t *series = json_array();
+        for (size_t n = 0; n < sizeof rules / sizeof *rules && !status; n++) {
+            double share[INMO_LAB_POINTS], value[INMO_LAB_POINTS];
+            status = inmo_lab_error_curve(graph, options.dim, rules[n], of_items, share, value, error);
+            for (int p = 0; p < INMO_LAB_POINTS && !status; p++)
+                add_point(series, rules[n], share[p], value[p], NAN);
+        }
+        add_panel(panels, of_items ? "Items" : "Users", series);
+    }
+    inmo_graph_free(graph);
+    return status;
+}
+
+/* ---- All of it ----------------------------------------------------------------------------------------------- */
+
+static json_t *runs_json(const struct inmo_lab *lab)
+{
+    static const char *const kept[] = {"system", "epochs", "best_epoch", "valid", "seconds", "stopped", "parameters"};
+    json_t *runs = json_array();
+    for (size_t n = 0; n < lab->runs; n++) {
+        json_t *run = json_pack("{ss ss sI si}", "run", lab->run[n].name, "model", lab->run[n].system.model, "seed",
+                                (json_int_t)lab->run[n].seed, "most_epochs", lab->run[n].options.epochs);
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+            json_object_set(run, kept[k], json_object_get(lab->run[n].result, kept[k]));
+        json_array_append_new(runs, run);
+    }
+    return runs;
+}
+
+static enum inmo_status add_experiment(struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *list,
+                                       struct inmo_error *error)
+{
+    json_t *experiment = json_pack("{ss ss ss? ss? ss?}", "name", from->name, "title", from->title, "note", from->note,
+                                   "x", from->x, "y", from->y);
+    json_t *panels = json_array();
+    enum inmo_status status = INMO_OK;
+    switch (from->shape) {
+    case INMO_LAB_STATISTICS: add_statistics(lab, experiment); break;
+    case INMO_LAB_TABLE: add_table(lab, from, experiment); break;
+    case INMO_LAB_LINES: add_lines(lab, from, panels); break;
+    case INMO_LAB_CURVES: add_curves(lab, from, panels); break;
+    case INMO_LAB_BARS: add_bars(lab, from, experiment); break;
+    case INMO_LAB_ERRORS: status = add_errors(lab, panels, error); break;
+    }
+    if (json_array_size(panels) > 0)
+        json_object_set(experiment, "panels", panels);
+    json_decref(panels);
+    json_array_append_new(list, experiment);
+    return status;
+}
+
+enum inmo_status inmo_lab_findings(struct inmo_lab *lab, json_t **findings, struct inmo_error *error)
+{
+    json_t *experiments = json_array(), *claims = json_array(), *seeds = json_array();
+    enum inmo_status status = INMO_OK;
+    for (size_t n = 0; n < lab->seeds; n++)
+        json_array_append_new(seeds, json_integer((json_int_t)lab->seed[n]));
+    for (size_t n = 0; n < lab->experiments && !status; n++)
+        status = add_experiment(lab, lab->experiment[n], experiments, error);
+    if (!status)
+        status = inmo_lab_claims(lab, claims, error);
+    if (!status) {
+        *findings = json_pack("{si s{ss ss? sI sI sI si} ss si sf sO sO sO so}", "inmo.reproduce", 1, "data", "source",
+                              lab->source, "paper", lab->paper_data, "users", (json_int_t)lab->users, "items",
+                              (json_int_t)lab->items, "interactions", (json_int_t)lab->interactions, "k_core",
+                              lab->options->k_core, "recipe", lab->options->recipe, "epochs", lab->options->epochs,
+                              "max_seconds", lab->options->max_seconds, "seeds", seeds, "experiments", experiments,
+                              "claims", claims, "runs", runs_json(lab));
+        if (!*findings)
+            status = inmo_fail_memory(error, "the report");
+    }
+    json_decref(seeds);
+    json_decref(claims);
+    json_decref(experiments);
+    return status;
+}

@@ -1,0 +1,369 @@
+/* page.c - the findings for people: Markdown, and one HTML page that needs nothing else. Both are walks over the same JSON
+ * (findings.c). */
+#include "lab/lab.h"
+#include "lab/plot.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_SERIES = 16 };
+
+static const char *string(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : "";
+}
+
+static double real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void add(struct inmo_text *text, const char *words)
+{
+    inmo_text_add(text, words, strlen(words));
+}
+
+/* Words inside a page or a table: what would be taken for its marks is written otherwise. */
+static void add_words(struct inmo_text *text, const char *words, int html)
+{
+    for (; *words; words++) {
+        const char *as = !html ? (*words == '|' ? "\\|" : *words == '*' ? "\\*" : *words == '\\' ? "\\\\" : NULL)
+                               : *words == '<' ? "&lt;" : *words == '>' ? "&gt;" : *words == '&' ? "&amp;" : NULL;
+        inmo_text_add(text, as ? as : words, as ? strlen(as) : 1);
+    }
+}
+
+static void add_count(struct inmo_text *text, double value)
+{
+    char digits[32], *at = digits;
+    snprintf(digits, sizeof digits, "%.0f", value);
+    for (size_t left = strlen(digits); *at; at++, left--) {
+        inmo_text_add(text, at, 1);
+        if (left > 1 && (left - 1) % 3 == 0)
+            add(text, ",");
+    }
+}
+
+/* ---- Cells --------------------------------------------------------------------------------------------------- */
+
+static void add_cell(struct inmo_text *text, const json_t *cell, int html)
+{
+    double mean = real(cell, "mean"), deviation = real(cell, "deviation"), paper = real(cell, "paper");
+    int best = json_is_true(json_object_get(cell, "best"));
+    if (json_object_get(cell, "count")) {
+        add_count(text, real(cell, "count"));
+    } else if (json_object_get(cell, "density")) {
+        inmo_text_format(text, "%.5f", real(cell, "density"));
+    } else if (!isfinite(mean)) {
+        add(text, html ? "\\" : "\\\\");
+    } else {
+        inmo_text_format(text, "%s%.2f%s", best ? (html ? "<b>" : "**") : "", mean,
+                         best ? (html ? "</b>" : "**") : "");
+        if (isfinite(deviation))
+            inmo_text_format(text, html ? " <small>± %.2f</small>" : " ± %.2f", deviation);
+    }
+    if (isfinite(paper)) {
+        inmo_text_format(text, html ? "<br><small>paper %.2f" : ", paper %.2f", paper);
+        if (isfinite(mean))
+            inmo_text_format(text, " (%+.2f)", mean - paper);
+        add(text, html ? "</small>" : "");
+    }
+}
+
+static void add_table(struct inmo_text *text, const json_t *experiment, int html)
+{
+    const json_t *columns = json_object_get(experiment, "columns"), *rows = json_object_get(experiment, "rows");
+    json_t *row, *cell, *column;
+    size_t r, c;
+    add(text, html ? "<div class=\"wide\"><table><thead><tr><th></th>" : "| |");
+    json_array_foreach((json_t *)columns, c, column) {
+        add(text, html ? "<th>" : " ");
+        add_words(text, json_string_value(column), html);
+        add(text, html ? "</th>" : " |");
+    }
+    add(text, html ? "</tr></thead><tbody>\n" : "\n|---|");
+    for (c = 0; !html && c < json_array_size(columns); c++)
+        add(text, "---:|");
+    add(text, html ? "" : "\n");
+    json_array_foreach((json_t *)rows, r, row) {
+        add(text, html ? "<tr><th>" : "| ");
+        add_words(text, string(row, "label"), html);
+        add(text, html ? "</th>" : " |");
+        json_array_foreach(json_object_get(row, "cells"), c, cell) {
+            add(text, html ? "<td>" : " ");
+            add_cell(text, cell, html);
+            add(text, html ? "</td>" : " |");
+        }
+        add(text, html ? "</tr>\n" : "\n");
+    }
+    add(text, html ? "</tbody></table></div>\n" : "\n");
+    /* Why there is a backslash. */
+    json_array_foreach((json_t *)rows, r, row)
+        if (*string(row, "reason")) {
+            add(text, html ? "<p class=\"note\">\\ " : "\\\\ ");
+            add_words(text, string(row, "label"), html);
+            add(text, ": ");
+            add_words(text, string(row, "reason"), html);
+            add(text, html ? "</p>\n" : ".  \n");
+        }
+}
+
+/* ---- Figures ------------------------------------------------------------------------------------------------- */
+
+static double *numbers_of(const json_t *list)
+{
+    size_t count = json_array_size(list);
+    double *number = inmo_alloc(count, sizeof *number);
+    for (size_t n = 0; n < count && number; n++)
+        number[n] = json_is_number(json_array_get(list, n)) ? json_number_value(json_array_get(list, n)) : NAN;
+    return number;
+}
+
+static void draw_panel(struct inmo_text *text, const json_t *experiment, const json_t *panel)
+{
+    struct inmo_plot_series series[MOST_SERIES];
+    double *owned[3 * MOST_SERIES];
+    const json_t *list = json_object_get(panel, "series");
+    struct inmo_plot plot = {.title = string(panel, "title"), .x = string(experiment, "x"), .y = string(experiment, "y"),
+                             .log_x = strcmp(string(experiment, "name"), "beta") == 0, .series = series};
+    for (size_t n = 0; n < json_array_size(list) && n < MOST_SERIES; n++) {
+        const json_t *from = json_array_get(list, n);
+        double **part = owned + 3 * n;
+        part[0] = numbers_of(json_object_get(from, "x"));
+        part[1] = numbers_of(json_object_get(from, "y"));
+        part[2] = numbers_of(json_object_get(from, "spread"));
+        if (!part[0] || !part[1] || !part[2])
+            text->failed = 1;
+        series[n] = (struct inmo_plot_series){string(from, "label"), part[0], part[1], part[2],
+                                              json_array_size(json_object_get(from, "x"))};
+        plot.series_count++;
+    }
+    if (!text->failed)
+        inmo_plot_lines(text, &plot);
+    for (size_t n = 0; n < 3 * plot.series_count; n++)
+        inmo_free(owned[n]);
+}
+
+static void draw(struct inmo_text *text, const json_t *experiment)
+{
+    const json_t *panels = json_object_get(experiment, "panels"), *bars = json_object_get(experiment, "bars");
+    add(text, "<div class=\"figures\">\n");
+    for (size_t n = 0; n < json_array_size(panels); n++)
+        draw_panel(text, experiment, json_array_get(panels, n));
+    if (json_array_size(bars) > 0) {
+        const char *label[MOST_SERIES];
+        double value[MOST_SERIES];
+        size_t count = 0;
+        for (; count < json_array_size(bars) && count < MOST_SERIES; count++) {
+            label[count] = string(json_array_get(bars, count), "label");
+            value[count] = real(json_array_get(bars, count), "value");
+        }
+        inmo_plot_bars(text, string(experiment, "title"), string(experiment, "y"), label, value, count);
+    }
+    add(text, "</div>\n");
+}
+
+/* The numbers of a figure, where there is no picture. */
+static void list_figure(struct inmo_text *text, const json_t *experiment)
+{
+    json_t *panel, *series, *bar;
+    size_t p, s, n;
+    json_array_foreach(json_object_get(experiment, "bars"), n, bar)
+        inmo_text_format(text, "- %s: %.3g s\n", string(bar, "label"), real(bar, "value"));
+    json_array_foreach(json_object_get(experiment, "panels"), p, panel) {
+        inmo_text_format(text, "%s%s (%s: %s)\n\n", p ? "\n" : "", string(panel, "title"), string(experiment, "x"),
+                         string(experiment, "y"));
+        json_array_foreach(json_object_get(panel, "series"), s, series) {
+            const json_t *x = json_object_get(series, "x"), *y = json_object_get(series, "y");
+            inmo_text_format(text, "- %s:", string(series, "label"));
+            for (n = 0; n < json_array_size(x); n++)
+                if (json_is_number(json_array_get(y, n)))
+                    inmo_text_format(text, "%s %g: %.4g", n ? "," : "", json_number_value(json_array_get(x, n)),
+                                     json_number_value(json_array_get(y, n)));
+            add(text, "\n");
+        }
+    }
+    add(text, "\n");
+}
+
+/* ---- Claims and runs ----------------------------------------------------------------------------------------- */
+
+/* What the test says, in a word. */
+static const char *verdict(const json_t *claim)
+{
+    return real(claim, "p") > 0.05 ? "undecided" : real(claim, "mean") > 0 ? "yes" : "no";
+}
+
+static void add_claims(struct inmo_text *text, const json_t *claims, int html)
+{
+    json_t *claim;
+    size_t n;
+    if (json_array_size(claims) == 0)
+        return;
+    add(text, html ? "<h2 id=\"claims\">Claims, tested</h2>\n" : "## Claims, tested\n\n");
+    add(text, html ? "<p class=\"note\">" : "");
+    add(text, "Difference of NDCG@20 (times 100) over the same users, mean over the seeds for each of them; 95 % interval; p "
+              "by flipping signs 9,999 times, two-sided.");
+    add(text, html ? "</p>\n<div class=\"wide\"><table><thead><tr><th>Claim</th><th></th><th>Difference</th><th>Users</th>"
+                     "<th>p</th></tr></thead><tbody>\n"
+                   : "\n\n| claim | | difference | users | p |\n|---|---|---:|---:|---:|\n");
+    json_array_foreach((json_t *)claims, n, claim) {
+        add(text, html ? "<tr><th>" : "| ");
+        add_words(text, string(claim, "claim"), html);
+        inmo_text_format(text, html ? "<br><small>%s, %s against %s</small></th><td class=\"" : " (%s, %s against %s) | ",
+                         string(claim, "experiment"), string(claim, "better"), string(claim, "worse"));
+        if (html)
+            inmo_text_format(text, "%c\">", *verdict(claim));
+        inmo_text_format(text, "%s%s", verdict(claim), html ? "</td>" : " |");
+        inmo_text_format(text, html ? "<td>%+.2f<br><small>%+.2f … %+.2f</small></td><td>" : " %+.2f (%+.2f … %+.2f) | ",
+                         real(claim, "mean"), real(claim, "low"), real(claim, "high"));
+        add_count(text, real(claim, "users"));
+        inmo_text_format(text, html ? "</td><td>%.4f</td></tr>\n" : " | %.4f |\n", real(claim, "p"));
+    }
+    add(text, html ? "</tbody></table></div>\n" : "\n");
+}
+
+static void add_runs(struct inmo_text *text, const json_t *findings, int html)
+{
+    json_t *run;
+    size_t n;
+    if (json_array_size(json_object_get(findings, "runs")) == 0)
+        return;
+    add(text, html ? "<h2 id=\"runs\">Runs</h2>\n<details><summary>Every training: recipe, budget, seed, epochs</summary>\n"
+                     "<div class=\"wide\"><table><thead><tr><th>Run</th><th>Recipe</th><th>Epochs</th><th>Best</th>"
+                     "<th>Validation</th><th>Seconds</th><th>Stopped by</th><th>Parameters</th><th>File</th></tr></thead>"
+                     "<tbody>\n"
+                   : "## Runs\n\n| run | recipe | epochs (of at most) | best | validation | seconds | stopped by | parameters "
+                     "| file |\n|---|---|---:|---:|---:|---:|---|---:|---|\n");
+    json_array_foreach(json_object_get(findings, "runs"), n, run) {
+        const char *next = html ? "</td><td>" : " | ";
+        double valid = 100 * real(run, "valid");
+        add(text, html ? "<tr><th>" : "| ");
+        add_words(text, string(run, "system"), html);
+        inmo_text_format(text, "%s%s%s%.0f (%.0f)%s", html ? "</th><td>" : " | ", string(findings, "recipe"), next,
+                         real(run, "epochs"), real(run, "most_epochs"), next);
+        if (real(run, "best_epoch") >= 0)
+            inmo_text_format(text, "%.0f", real(run, "best_epoch") + 1);
+        add(text, next);
+        if (isfinite(valid))
+            inmo_text_format(text, "%.2f", valid);
+        inmo_text_format(text, "%s%.1f%s%s%s", next, real(run, "seconds"), next, string(run, "stopped"), next);
+        add_count(text, real(run, "parameters"));
+        inmo_text_format(text, "%s%s%s", next, string(run, "run"), html ? "</td></tr>\n" : " |\n");
+    }
+    add(text, html ? "</tbody></table></div></details>\n" : "\n");
+}
+
+/* ---- The pages ----------------------------------------------------------------------------------------------- */
+
+static void add_head(struct inmo_text *text, const json_t *findings, int html)
+{
+    const json_t *data = json_object_get(findings, "data");
+    double seconds = real(findings, "max_seconds"), epochs = real(findings, "epochs");
+    add(text, html ? "<p>Data: <b>" : "Data: ");
+    add_words(text, string(data, "source"), html);
+    add(text, html ? "</b>, " : ", ");
+    add_count(text, real(data, "users"));
+    add(text, " users, ");
+    add_count(text, real(data, "items"));
+    add(text, " items, ");
+    add_count(text, real(data, "interactions"));
+    inmo_text_format(text, " interactions (%.0f-core). Split 70/10/20 by seed. Recipe: %s. Seeds: ", real(data, "k_core"),
+                     string(findings, "recipe"));
+    for (size_t n = 0; n < json_array_size(json_object_get(findings, "seeds")); n++)
+        inmo_text_format(text, "%s%lld", n ? ", " : "",
+                         (long long)json_integer_value(json_array_get(json_object_get(findings, "seeds"), n)));
+    add(text, ". Budget of a training: ");
+    if (epochs > 0)
+        inmo_text_format(text, "%.0f epochs", epochs);
+    else
+        add(text, "the recipe's epochs");
+    if (seconds > 0)
+        inmo_text_format(text, ", %g seconds", seconds);
+    add(text, ". Numbers are times 100; ± is the standard deviation over the seeds.");
+    if (*string(data, "paper"))
+        inmo_text_format(text, " The paper's numbers are those of its %s.", string(data, "paper"));
+    else
+        add(text, " The data is none of the paper's, so its numbers are not beside ours.");
+    add(text, html ? "</p>\n" : "\n\n");
+}
+
+char *inmo_lab_markdown(const json_t *findings)
+{
+    struct inmo_text text = {0};
+    json_t *experiment;
+    size_t n;
+    add(&text, "# INMO, reproduced\n\n");
+    add_head(&text, findings, 0);
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment) {
+        inmo_text_format(&text, "## %s: %s\n\n", string(experiment, "name"), string(experiment, "title"));
+        if (*string(experiment, "note")) {
+            add_words(&text, string(experiment, "note"), 0);
+            add(&text, "\n\n");
+        }
+        if (json_object_get(experiment, "rows"))
+            add_table(&text, experiment, 0);
+        else
+            list_figure(&text, experiment);
+        add(&text, "\n");
+    }
+    add_claims(&text, json_object_get(findings, "claims"), 0);
+    add_runs(&text, findings, 0);
+    return inmo_text_take(&text);
+}
+
+static const char style[] =
+    ":root{color-scheme:light dark;--ink:#1a1f2b;--soft:#5c6675;--back:#fff;--card:#f6f7f9;--rule:#dfe3e8;"
+    "--c0:#2563eb;--c1:#d9480f;--c2:#0b8457;--c3:#8b3fc7;--c4:#b7791f;--c5:#c2255c;--c6:#0c8599;--c7:#5c6675}\n"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa5b5;--back:#12161d;--card:#1a2029;--rule:#2d3644;"
+    "--c0:#6ea8fe;--c1:#ff922b;--c2:#51cf90;--c3:#c79bf2;--c4:#ffd43b;--c5:#faa2c1;--c6:#66d9e8;--c7:#adb5bd}}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;margin:0 auto;"
+    "padding:2rem 1.2rem}h1{font-size:2rem;margin:0 0 .5rem}h2{font-size:1.3rem;margin:2.6rem 0 .4rem}"
+    ".note,small{color:var(--soft)}.note{font-size:.9rem;margin:.3rem 0}.wide{overflow-x:auto}\n"
+    "table{border-collapse:collapse;margin:.8rem 0;font-variant-numeric:tabular-nums}"
+    "th,td{padding:.3rem .9rem;border-bottom:1px solid var(--rule);text-align:right;vertical-align:top}"
+    "tbody th{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}"
+    "th:first-child{text-align:left;padding-left:0}tbody tr:hover{background:var(--card)}b{color:var(--c0)}"
+    "td.y{color:var(--c2);font-weight:600}td.n{color:var(--c1)}td.u{color:var(--soft)}\n"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.2rem;margin:1rem 0}"
+    "svg{width:100%;max-width:44rem;background:var(--card);border-radius:8px}svg text{font:12px system-ui,sans-serif;"
+    "fill:var(--soft)}svg text.title{font-size:15px;font-weight:600;fill:var(--ink)}"
+    ".grid{stroke:var(--rule)}.axis{stroke:var(--soft)}.line{fill:none!important;stroke-width:2}"
+    "nav a{color:var(--c0);margin-right:1rem}\n"
+    ".s0{fill:var(--c0);stroke:var(--c0)}.s1{fill:var(--c1);stroke:var(--c1)}.s2{fill:var(--c2);stroke:var(--c2)}"
+    ".s3{fill:var(--c3);stroke:var(--c3)}.s4{fill:var(--c4);stroke:var(--c4)}.s5{fill:var(--c5);stroke:var(--c5)}"
+    ".s6{fill:var(--c6);stroke:var(--c6)}.s7{fill:var(--c7);stroke:var(--c7)}\n"
+    "@media(max-width:30rem){.figures{grid-template-columns:1fr}}\n";
+
+char *inmo_lab_html(const json_t *findings)
+{
+    struct inmo_text text = {0};
+    json_t *experiment;
+    size_t n;
+    add(&text, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>INMO, reproduced</title>\n"
+               "<style>\n");
+    add(&text, style);
+    add(&text, "</style></head><body>\n<h1>INMO, reproduced</h1>\n");
+    add_head(&text, findings, 1);
+    add(&text, "<nav>");
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment)
+        inmo_text_format(&text, "<a href=\"#%s\">%s</a>", string(experiment, "name"), string(experiment, "name"));
+    add(&text, "</nav>\n");
+    add_claims(&text, json_object_get(findings, "claims"), 1);
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment) {
+        inmo_text_format(&text, "<h2 id=\"%s\">%s</h2>\n<p class=\"note\">", string(experiment, "name"),
+                         string(experiment, "title"));
+        add_words(&text, string(experiment, "note"), 1);
+        add(&text, "</p>\n");
+        if (json_object_get(experiment, "rows"))
+            add_table(&text, experiment, 1);
+        else
+            draw(&text, experiment);
+    }
+    add_runs(&text, findings, 1);
+    add(&text, "</body></html>\n");
+    return inmo_text_take(&text);
+}

@@ -1,0 +1,231 @@
+/* plot.c - see plot.h. Places in the picture are units of its view box, which the page scales. */
+#include "lab/plot.h"
+
+#include <math.h>
+
+enum { WIDTH = 640, HEIGHT = 380, LEFT = 64, RIGHT = 16, TOP = 36, BOTTOM = 50, LINE = 18, COLOURS = 8, MOST_TICKS = 12 };
+
+static void escaped(struct inmo_text *text, const char *words)
+{
+    for (; *words; words++) {
+        const char *as = *words == '<' ? "&lt;" : *words == '&' ? "&amp;" : NULL;
+        inmo_text_add(text, as ? as : words, as ? strlen(as) : 1);
+    }
+}
+
+static void words(struct inmo_text *text, double x, double y, const char *style, const char *what)
+{
+    inmo_text_format(text, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
+    escaped(text, what);
+    inmo_text_format(text, "</text>\n");
+}
+
+/* ---- Axes ---------------------------------------------------------------------------------------------------- */
+
+struct axis {
+    double low, high;        /* of the data, in what is drawn (a logarithm where it is one) */
+    double from, to;         /* in the picture */
+    double tick[MOST_TICKS]; /* where, in what is drawn */
+    char name[MOST_TICKS][16];
+    int ticks;
+};
+
+static double place(const struct axis *axis, double value)
+{
+    return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
+}
+
+/* Steps of 1, 2 or 5 times a power of ten that make three to six of them. */
+static void choose_ticks(struct axis *axis)
+{
+    double span, step;
+    if (!(axis->high > axis->low)) {
+        axis->low -= 0.5;
+        axis->high += 0.5;
+    }
+    span = axis->high - axis->low;
+    step = pow(10, floor(log10(span / 3)));
+    if (span / step > 12)
+        step *= 5;
+    else if (span / step > 6)
+        step *= 2;
+    for (double t = ceil(axis->low / step - 1e-9) * step; t <= axis->high + 1e-9 * span && axis->ticks < MOST_TICKS;
+         t += step) {
+        axis->tick[axis->ticks] = t;
+        snprintf(axis->name[axis->ticks++], sizeof *axis->name, "%.6g", fabs(t) < 1e-9 * span ? 0 : t);
+    }
+}
+
+/* A decade a tick; zero, if there is one, stands a decade before the first. */
+static void choose_decades(struct axis *axis, int has_zero)
+{
+    axis->low = floor(axis->low + 1e-9) - (has_zero ? 1 : 0);
+    axis->high = fmax(ceil(axis->high - 1e-9), axis->low + 1);
+    for (double t = axis->low; t <= axis->high && axis->ticks < MOST_TICKS; t++) {
+        axis->tick[axis->ticks] = t;
+        snprintf(axis->name[axis->ticks++], sizeof *axis->name, "%g", has_zero && t == axis->low ? 0 : pow(10, t));
+    }
+}
+
+static double drawn_x(const struct inmo_plot *plot, const struct axis *axis, double x)
+{
+    return !plot->log_x ? x : x > 0 ? log10(x) : axis->low;
+}
+
+static void measure(const struct inmo_plot *plot, struct axis *x, struct axis *y)
+{
+    int has_zero = 0;
+    *x = (struct axis){.low = INFINITY, .high = -INFINITY, .from = LEFT, .to = WIDTH - RIGHT};
+    *y = (struct axis){.low = INFINITY, .high = -INFINITY, .from = HEIGHT - BOTTOM, .to = TOP};
+    for (size_t s = 0; s < plot->series_count; s++)
+        for (size_t n = 0; n < plot->series[s].count; n++) {
+            double spread = plot->series[s].spread && isfinite(plot->series[s].spread[n]) ? plot->series[s].spread[n] : 0;
+            double at = plot->series[s].x[n], value = plot->series[s].y[n];
+            if (!isfinite(value))
+                continue;
+            if (plot->log_x && at <= 0) {
+                has_zero = 1;
+            } else {
+                at = plot->log_x ? log10(at) : at;
+                x->low = fmin(x->low, at);
+                x->high = fmax(x->high, at);
+            }
+            y->low = fmin(y->low, value - spread);
+            y->high = fmax(y->high, value + spread);
+        }
+    if (!isfinite(x->low))
+        x->low = x->high = 0;
+    if (!isfinite(y->low))
+        y->low = y->high = 0;
+    y->low -= 0.05 * (y->high - y->low);
+    y->high += 0.05 * (y->high - y->low);
+    if (plot->log_x)
+        choose_decades(x, has_zero);
+    else
+        choose_ticks(x);
+    choose_ticks(y);
+}
+
+static void open_picture(struct inmo_text *text, const char *title, int height)
+{
+    inmo_text_format(text, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, height);
+    escaped(text, title);
+    inmo_text_format(text, "\">\n");
+    words(text, LEFT, 20, "class=\"title\"", title);
+}
+
+static void draw_axes(struct inmo_text *text, const struct inmo_plot *plot, const struct axis *x, const struct axis *y)
+{
+    for (int n = 0; n < y->ticks; n++) {
+        double at = place(y, y->tick[n]);
+        inmo_text_format(text, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT, WIDTH - RIGHT,
+                         at, at);
+        words(text, LEFT - 6, at + 4, "text-anchor=\"end\"", y->name[n]);
+    }
+    for (int n = 0; n < x->ticks; n++) {
+        double at = place(x, x->tick[n]);
+        inmo_text_format(text, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at,
+                         HEIGHT - BOTTOM, HEIGHT - BOTTOM + 5);
+        words(text, at, HEIGHT - BOTTOM + 19, "text-anchor=\"middle\"", x->name[n]);
+    }
+    inmo_text_format(text, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n", LEFT, WIDTH - RIGHT,
+                     HEIGHT - BOTTOM, HEIGHT - BOTTOM);
+    words(text, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10, "text-anchor=\"middle\"", plot->x);
+    inmo_text_format(text, "<text transform=\"translate(14 %.1f) rotate(-90)\" text-anchor=\"middle\">",
+                     (TOP + HEIGHT - BOTTOM) / 2.0);
+    escaped(text, plot->y);
+    inmo_text_format(text, "</text>\n");
+}
+
+/* ---- Lines --------------------------------------------------------------------------------------------------- */
+
+static void draw_mark(struct inmo_text *text, size_t series, double x, double y)
+{
+    if (series % 3 == 0)
+        inmo_text_format(text, "<circle class=\"s%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", series % COLOURS, x, y);
+    else if (series % 3 == 1)
+        inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"7\" height=\"7\"/>\n", series % COLOURS,
+                         x - 3.5, y - 3.5);
+    else
+        inmo_text_format(text, "<path class=\"s%zu\" d=\"M%.1f %.1fl4.5 8h-9z\"/>\n", series % COLOURS, x, y - 5);
+}
+
+static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, size_t s, const struct axis *x,
+                        const struct axis *y)
+{
+    const struct inmo_plot_series *series = &plot->series[s];
+    int is_down = 0;
+    inmo_text_format(text, "<path class=\"line s%zu\" d=\"", s % COLOURS);
+    for (size_t n = 0; n < series->count; n++) {
+        if (isfinite(series->y[n]))
+            inmo_text_format(text, "%c%.1f %.1f", is_down ? 'L' : 'M', place(x, drawn_x(plot, x, series->x[n])),
+                             place(y, series->y[n]));
+        is_down = isfinite(series->y[n]);
+    }
+    inmo_text_format(text, "\"/>\n");
+    for (size_t n = 0; n < series->count; n++) {
+        double at = place(x, drawn_x(plot, x, series->x[n]));
+        if (!isfinite(series->y[n]))
+            continue;
+        if (series->spread && isfinite(series->spread[n]) && series->spread[n] > 0)
+            inmo_text_format(text, "<path class=\"line s%zu\" d=\"M%.1f %.1fV%.1f\"/>\n", s % COLOURS, at,
+                             place(y, series->y[n] - series->spread[n]), place(y, series->y[n] + series->spread[n]));
+        if (series->count <= 40) /* of a long curve the line is enough */
+            draw_mark(text, s, at, place(y, series->y[n]));
+    }
+}
+
+void inmo_plot_lines(struct inmo_text *text, const struct inmo_plot *plot)
+{
+    struct axis x, y;
+    int height = HEIGHT + LINE * (int)((plot->series_count + 1) / 2) + 8;
+    measure(plot, &x, &y);
+    open_picture(text, plot->title, height);
+    draw_axes(text, plot, &x, &y);
+    for (size_t s = 0; s < plot->series_count; s++) {
+        double left = LEFT + (s % 2 ? (WIDTH - LEFT) / 2.0 : 0), at = HEIGHT + LINE * (double)(s / 2) + 8;
+        draw_series(text, plot, s, &x, &y);
+        inmo_text_format(text, "<path class=\"line s%zu\" d=\"M%.1f %.1fh24\"/>\n", s % COLOURS, left, at);
+        draw_mark(text, s, left + 12, at);
+        words(text, left + 32, at + 4, "", plot->series[s].label);
+    }
+    inmo_text_format(text, "</svg>\n");
+}
+
+/* ---- Bars ---------------------------------------------------------------------------------------------------- */
+
+void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit, const char *const *label,
+                    const double *value, size_t count)
+{
+    enum { NAMES = 190, BAR = 34 };
+    struct axis axis = {.low = INFINITY, .high = -INFINITY, .from = NAMES, .to = WIDTH - 90};
+    int bottom = TOP + BAR * (int)count;
+    for (size_t n = 0; n < count; n++)
+        if (isfinite(value[n]) && value[n] > 0) {
+            axis.low = fmin(axis.low, log10(value[n]));
+            axis.high = fmax(axis.high, log10(value[n]));
+        }
+    if (!isfinite(axis.low))
+        axis.low = axis.high = 0;
+    axis.low = floor(axis.low) == axis.low ? axis.low - 1 : axis.low; /* a bar of no length looks like nothing */
+    choose_decades(&axis, 0);
+    open_picture(text, title, bottom + BOTTOM);
+    for (int n = 0; n < axis.ticks; n++) {
+        double at = place(&axis, axis.tick[n]);
+        inmo_text_format(text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP, bottom);
+        words(text, at, bottom + 17, "text-anchor=\"middle\"", axis.name[n]);
+    }
+    words(text, (axis.from + axis.to) / 2, bottom + 38, "text-anchor=\"middle\"", unit);
+    for (size_t n = 0; n < count; n++) {
+        double top = TOP + BAR * (double)n + 6;
+        char number[32];
+        words(text, NAMES - 8, top + 15, "text-anchor=\"end\"", label[n]);
+        if (!isfinite(value[n]) || value[n] <= 0)
+            continue;
+        inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n", n % COLOURS,
+                         axis.from, top, place(&axis, log10(value[n])) - axis.from, BAR - 12);
+        snprintf(number, sizeof number, "%.3g s", value[n]);
+        words(text, place(&axis, log10(value[n])) + 6, top + 15, "", number);
+    }
+    inmo_text_format(text, "</svg>\n");
+}

@@ -1,0 +1,368 @@
+/* run.c - see run.h. */
+#include "lab/run.h"
+
+#include "base/memory.h"
+#include "base/setting.h"
+#include "base/tensorfile.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { RUN_VERSION = 1, LAYOUT = 1 };
+
+/* ---- Data sets ----------------------------------------------------------------------------------------------- */
+
+enum inmo_status inmo_lab_dataset(struct inmo_lab_data *data, enum inmo_scenario scenario, uint64_t seed,
+                                  const struct inmo_dataset **dataset, struct inmo_error *error)
+{
+    struct inmo_prepare_options options;
+    enum inmo_status status = INMO_OK;
+    if (seed != data->seed)
+        inmo_lab_data_free(data);
+    data->seed = seed;
+    if (!data->dataset[scenario]) {
+        inmo_prepare_options_init(&options);
+        options.k_core = data->k_core;
+        options.by = "random";
+        options.seed = seed;
+        options.scenario = inmo_scenario_name(scenario);
+        status = inmo_dataset_prepare(data->log, &options, &data->dataset[scenario], error);
+    }
+    if (!status)
+        *dataset = data->dataset[scenario];
+    return status;
+}
+
+void inmo_lab_data_free(struct inmo_lab_data *data)
+{
+    for (int n = 0; n < 3; n++) {
+        inmo_dataset_free(data->dataset[n]);
+        data->dataset[n] = NULL;
+    }
+}
+
+/* ---- Which run it is ----------------------------------------------------------------------------------------- */
+
+static const char *scenario_words(enum inmo_scenario scenario)
+{
+    static const char *const words[] = {"transductive", "new interactions", "new users and items"};
+    return words[scenario];
+}
+
+static void describe(struct inmo_lab_run *run)
+{
+    const struct inmo_lab_system *system = &run->system;
+    size_t size = sizeof run->what, at;
+    at = (size_t)snprintf(run->what, size, "%s", inmo_lab_model_label(system->model));
+    if (system->templates > 0)
+        at += (size_t)snprintf(run->what + at, size - at, " %.0f %% by %s", 100 * system->templates,
+                               run->options.template_rule);
+    if (system->annealing >= 0)
+        at += (size_t)snprintf(run->what + at, size - at, ", annealing %g", system->annealing);
+    if (system->dropout >= 0)
+        at += (size_t)snprintf(run->what + at, size - at, ", dropout %g", system->dropout);
+    if (system->self_weight >= 0)
+        at += (size_t)snprintf(run->what + at, size - at, ", beta %g", system->self_weight);
+    snprintf(run->what + at, size - at, ", %s, seed %" PRIu64, scenario_words(run->trained), run->seed);
+}
+
+enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_lab_data *data,
+                                   const struct inmo_reproduce_options *options, struct inmo_error *error)
+{
+    const struct inmo_lab_system *system = &run->system;
+    struct inmo_text text = {0};
+    size_t count;
+    const struct inmo_setting *settings = inmo_train_settings(&count);
+    char *json = NULL;
+    enum inmo_status status = inmo_train_options_init(&run->options, system->model, options->recipe, error);
+    if (status)
+        return status;
+    run->options.seed = run->seed;
+    if (options->epochs > 0)
+        run->options.epochs = options->epochs;
+    run->options.max_seconds = options->max_seconds;
+    if (system->templates > 0)
+        run->options.user_templates = run->options.item_templates = system->templates;
+    if (system->rule)
+        run->options.template_rule = system->rule;
+    if (system->annealing >= 0)
+        run->options.annealing = system->annealing;
+    if (system->dropout >= 0)
+        run->options.dropout = system->dropout;
+    if (system->self_weight >= 0)
+        run->options.self_weight = system->self_weight;
+    json = inmo_settings_json(settings, inmo_train_settings_of_model(), &run->options);
+    inmo_text_format(&text, "{\"inmo.run\": %d, \"data\": \"%016" PRIx64 "\", \"scenario\": \"%s\", \"seed\": %" PRIu64
+                     ", \"max-seconds\": ", LAYOUT, data->hash, inmo_scenario_name(run->trained), run->seed);
+    inmo_text_number(&text, options->max_seconds, 17);
+    inmo_text_add(&text, ", \"settings\": ", 14);
+    if (json)
+        inmo_text_add(&text, json, strlen(json));
+    inmo_text_add(&text, "}", 1);
+    run->identity = inmo_text_take(&text);
+    if (!json || !run->identity)
+        status = inmo_fail_memory(error, "a run");
+    else
+        snprintf(run->name, sizeof run->name, "%016llx",
+                 (unsigned long long)XXH3_64bits(run->identity, strlen(run->identity)));
+    inmo_free(json);
+    describe(run);
+    return status;
+}
+
+void inmo_lab_run_free(struct inmo_lab_run *run)
+{
+    json_decref(run->result);
+    inmo_free(run->is_new);
+    inmo_free(run->ndcg[1]);
+    inmo_free(run->ndcg[0]);
+    inmo_free(run->identity);
+    *run = (struct inmo_lab_run){0};
+}
+
+/* ---- The file ------------------------------------------------------------------------------------------------ */
+
+static char *path_of(const struct inmo_lab_run *run, const char *folder, const char *ending)
+{
+    struct inmo_text path = {0};
+    inmo_text_add(&path, folder, strlen(folder));
+    inmo_text_format(&path, "/%s.%s", run->name, ending);
+    return inmo_text_take(&path);
+}
+
+static const char *const array_name[] = {"ndcg.0", "ndcg.1"};
+
+static enum inmo_status save(const struct inmo_lab_run *run, const char *folder, struct inmo_error *error)
+{
+    char *path = path_of(run, folder, "run"), *result = json_dumps(run->result, JSON_REAL_PRECISION(17));
+    struct inmo_metadata metadata[] = {{"identity", run->identity}, {"result", result}};
+    struct inmo_tensor array[3];
+    size_t arrays = 0;
+    enum inmo_status status = path && result ? INMO_OK : inmo_fail_memory(error, "a run");
+    for (int n = 0; n < 2; n++)
+        if (run->ndcg[n])
+            array[arrays++] = (struct inmo_tensor){array_name[n], INMO_F32, run->users, 0, run->ndcg[n]};
+    if (run->is_new)
+        array[arrays++] = (struct inmo_tensor){"users.new", INMO_U8, run->users, 0, run->is_new};
+    if (!status)
+        status = inmo_tensorfile_write(path, 1, "run", RUN_VERSION, metadata, 2, array, arrays, error);
+    free(result);
+    inmo_free(path);
+    return status;
+}
+
+/* The arrays that the file has; none is missing for want of memory alone. */
+static enum inmo_status take_arrays(struct inmo_lab_run *run, const struct inmo_tensorfile *file, struct inmo_error *error)
+{
+    for (size_t n = 0; n < inmo_tensorfile_count(file); n++) {
+        const struct inmo_tensor *found = inmo_tensorfile_at(file, n);
+        int is_flag = found->dtype == INMO_U8;
+        size_t size = is_flag ? sizeof *run->is_new : sizeof **run->ndcg;
+        void *copy;
+        if (!is_flag && found->dtype != INMO_F32)
+            continue;
+        copy = inmo_alloc((size_t)found->rows, size);
+        if (!copy)
+            return inmo_fail_memory(error, "a run");
+        memcpy(copy, found->data, (size_t)found->rows * size);
+        run->users = (int32_t)found->rows;
+        if (is_flag)
+            run->is_new = copy;
+        else
+            run->ndcg[strcmp(found->name, array_name[1]) == 0] = copy;
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_lab_run_load(struct inmo_lab_run *run, const char *folder, const struct inmo_hooks *hooks,
+                                   struct inmo_error *error)
+{
+    struct inmo_tensorfile *file = NULL;
+    struct inmo_error found = {0};
+    const char *identity, *result;
+    char *path = path_of(run, folder, "run");
+    enum inmo_status status = path ? INMO_OK : inmo_fail_memory(error, "a run");
+    if (status || access(path, F_OK) != 0)
+        goto done;
+    if (inmo_tensorfile_open(path, "run", RUN_VERSION, &file, &found)) {
+        inmo_note(hooks, INMO_WARNING, "%s; it is trained again", found.message);
+        goto done;
+    }
+    identity = inmo_tensorfile_metadata(file, "identity");
+    result = inmo_tensorfile_metadata(file, "result");
+    if (!identity || !result || strcmp(identity, run->identity) != 0) {
+        inmo_note(hooks, INMO_WARNING, "%s is another run than its name says; it is trained again", path);
+        goto done;
+    }
+    status = take_arrays(run, file, error);
+    if (!status) {
+        run->result = json_loads(result, 0, NULL);
+        if (!run->result)
+            inmo_note(hooks, INMO_WARNING, "%s cannot be read; it is trained again", path);
+    }
+done:
+    inmo_tensorfile_close(file);
+    inmo_free(path);
+    return status;
+}
+
+/* ---- Training and judging ------------------------------------------------------------------------------------ */
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *groups_json(const struct inmo_report *report)
+{
+    json_t *groups = json_object();
+    for (size_t g = 0; g < report->group_count; g++) {
+        const struct inmo_metrics *at = report->group[g].at;
+        json_object_set_new(groups, report->group[g].name,
+                            json_pack("{sI so so so}", "users", (json_int_t)report->group[g].users, "recall",
+                                      number(at->recall), "precision", number(at->precision), "ndcg",
+                                      number(at->ndcg)));
+    }
+    return groups;
+}
+
+/* Adds an evaluation to the result: what came of it, or why the system cannot do it. */
+static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model *model, const struct inmo_dataset *dataset,
+                              const char *name, json_t *evaluations, const struct inmo_hooks *hooks,
+                              struct inmo_error *error)
+{
+    size_t number_of_it = json_array_size(evaluations);
+    struct inmo_eval_options options;
+    struct inmo_report *report = NULL;
+    struct inmo_error found = {0};
+    enum inmo_status status;
+    inmo_eval_options_init(&options);
+    options.without_new = strcmp(name, "without-new") == 0;
+    status = inmo_evaluate(model, dataset, &options, hooks, &report, &found);
+    if (status == INMO_UNSUPPORTED) {
+        json_array_append_new(evaluations, json_pack("{ss ss}", "name", name, "error", found.message));
+        return INMO_OK;
+    }
+    if (status)
+        return inmo_fail(error, status, "%s: %.900s", run->what, found.message);
+    json_array_append_new(evaluations, json_pack("{ss sf so}", "name", name, "seconds", report->seconds, "groups",
+                                                 groups_json(report)));
+    run->users = dataset->users.count;
+    run->ndcg[number_of_it] = inmo_alloc((size_t)run->users, sizeof(float));
+    if (dataset->scenario == INMO_NEW_USERS_ITEMS)
+        run->is_new = inmo_alloc((size_t)run->users, 1);
+    if (!run->ndcg[number_of_it] || (dataset->scenario == INMO_NEW_USERS_ITEMS && !run->is_new))
+        status = inmo_fail_memory(error, "a run");
+    else
+        memcpy(run->ndcg[number_of_it], report->user_ndcg, (size_t)run->users * sizeof(float));
+    if (!status && run->is_new)
+        memcpy(run->is_new, dataset->new_user, (size_t)run->users);
+    inmo_report_free(report);
+    return status;
+}
+
+static enum inmo_status judge_all(struct inmo_lab_run *run, struct inmo_lab_data *data, const struct inmo_model *model,
+                                  const struct inmo_dataset *dataset, json_t *evaluations,
+                                  const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(run->system.model);
+    enum inmo_status status = INMO_OK;
+    if (run->trained == INMO_NEW_INTERACTIONS)
+        status = judge(run, model, dataset, "without-new", evaluations, hooks, error);
+    if (!status)
+        status = judge(run, model, dataset, "test", evaluations, hooks, error);
+    if (!status && run->trained == INMO_TRANSDUCTIVE && kind->provider && kind->provider->templates) {
+        status = inmo_lab_dataset(data, INMO_NEW_USERS_ITEMS, run->seed, &dataset, error);
+        if (!status)
+            status = judge(run, model, dataset, "new-users-items", evaluations, hooks, error);
+    }
+    return status;
+}
+
+/* A failure that would be the same the next time, and says something about the system. */
+static int is_result(enum inmo_status status)
+{
+    return status == INMO_UNSUPPORTED || status == INMO_NUMERIC || status == INMO_USAGE;
+}
+
+enum inmo_status inmo_lab_run_do(struct inmo_lab_run *run, struct inmo_lab_data *data, const char *folder,
+                                 const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(run->system.model);
+    const struct inmo_dataset *dataset = NULL;
+    struct inmo_model *model = NULL;
+    struct inmo_model_info info = {.record = "[]"};
+    struct inmo_train_report report = {.best_epoch = -1, .best_score = NAN, .stopped = "not trained"};
+    struct inmo_error found = {0};
+    struct inmo_train_options options = run->options;
+    json_t *evaluations = json_array();
+    char *checkpoint = path_of(run, folder, "checkpoint");
+    enum inmo_status status = inmo_lab_dataset(data, run->trained, run->seed, &dataset, error);
+    if (status)
+        goto done;
+    if (run->trained == INMO_NEW_USERS_ITEMS && !inmo_kind_serves_unseen(kind)) {
+        inmo_fail(&found, INMO_UNSUPPORTED,
+                  "%s has a learned vector for each user and item of the training and none for others", kind->name);
+    } else {
+        options.checkpoint = checkpoint;
+        options.resume = 1;
+        status = inmo_train(dataset, &options, hooks, &model, &report, &found);
+        if (status && !is_result(status)) {
+            inmo_fail(error, status, "%s: %.900s", run->what, found.message);
+            goto done;
+        }
+    }
+    if (model) {
+        inmo_model_info(model, &info);
+        status = judge_all(run, data, model, dataset, evaluations, hooks, error);
+        if (status)
+            goto done;
+    }
+    run->result = json_pack("{ss so* sO si si so so so ss sI so}", "system", run->what, "error",
+                            *found.message ? json_string(found.message) : NULL, "evaluations", evaluations, "epochs",
+                            report.epochs, "best_epoch", report.best_epoch, "valid", number(report.best_score),
+                            "seconds", number(report.seconds), "seconds_per_epoch", number(report.seconds_per_epoch),
+                            "stopped", report.stopped, "parameters", (json_int_t)info.parameters, "record",
+                            json_loads(info.record, 0, NULL));
+    status = run->result ? save(run, folder, error) : inmo_fail_memory(error, "a run");
+    if (!status && checkpoint)
+        unlink(checkpoint);
+done:
+    inmo_free(checkpoint);
+    json_decref(evaluations);
+    inmo_model_free(model);
+    return status;
+}
+
+/* ---- Looking things up --------------------------------------------------------------------------------------- */
+
+int inmo_lab_run_evaluation(const struct inmo_lab_run *run, const char *name, const json_t **found, const char **reason)
+{
+    json_t *evaluations = json_object_get(run->result, "evaluations"), *evaluation;
+    size_t n;
+    *found = NULL;
+    *reason = json_string_value(json_object_get(run->result, "error"));
+    json_array_foreach(evaluations, n, evaluation) {
+        const char *its_name = json_string_value(json_object_get(evaluation, "name"));
+        if (!its_name || strcmp(its_name, name) != 0)
+            continue;
+        *reason = json_string_value(json_object_get(evaluation, "error"));
+        if (!*reason)
+            *found = evaluation;
+        return n < 2 ? (int)n : -1;
+    }
+    return -1;
+}
+
+double inmo_lab_run_value(const struct inmo_lab_run *run, const char *evaluation, const char *group, const char *metric)
+{
+    const json_t *found, *value;
+    const char *reason;
+    inmo_lab_run_evaluation(run, evaluation, &found, &reason);
+    value = json_object_get(json_object_get(json_object_get(found, "groups"), group), metric);
+    return json_is_number(value) ? 100 * json_number_value(value) : NAN;
+}
