@@ -468,7 +468,8 @@ struct inmo_matrix {
  * none (popular, item-knn, ease, gf-cf). */
 INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
 INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
-/* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf, mult-vae), as the model file has it (docs/formats.md). */
+/* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf, mult-vae), as the model file has it
+ * (docs/formats.md). */
 struct inmo_tensor_info {
     const char *name;
     const char *type;       /* "F32", "I32", "I64" */

@@ -29,7 +29,7 @@ struct inmo_vae {
     float *score;        // (tiles, USERS, TILE) of a block of users
     float *highest;      // (tiles, USERS)
     float *sum;          // (tiles, USERS) of e^(score - highest); then what it is multiplied by
-    float *pull;         // (GROUPS, USERS, d) parts of dlast
+    float *pull;         // (GROUPS, 3, USERS, d) parts of dlast, and space for a tile
 };
 
 struct inmo_vae_shape inmo_vae_shape(int32_t items, int dim)
@@ -91,7 +91,7 @@ struct inmo_vae *inmo_vae_new(const struct inmo_graph *graph, const struct inmo_
     vae->score = inmo_alloc(scores, TILE * sizeof(float));
     vae->highest = inmo_alloc(scores, sizeof(float));
     vae->sum = inmo_alloc(scores, sizeof(float));
-    vae->pull = inmo_alloc(GROUPS * USERS * d, sizeof(float));
+    vae->pull = inmo_alloc(GROUPS * 3 * USERS * d, sizeof(float));
     if (!vae->position || !vae->item_node || !vae->term || !vae->squares || !vae->first || !vae->score ||
         !vae->highest || !vae->sum || !vae->pull) {
         inmo_vae_free(vae);
@@ -289,36 +289,47 @@ static int64_t first_item(const struct inmo_graph *graph, int32_t u, int32_t beg
     return low;
 }
 
-/* ds = (n softmax(s) - h)/B;  dout = ds' last + 2 l2 out, dbias = Σ ds, pull += ds out */
+/* ds = (n softmax(s) - h)/B = f e - h/B with the user's factor f:
+ *
+ *     dout = ds' last + 2 l2 out,   dbias = Σ ds,   pull += ds out
+ *
+ * f multiplies the users' rows, of which there are d numbers, not e, of which there are TILE. */
 static void pull_tile(struct inmo_vae *vae, const struct block *block, int32_t tile, float *pull)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const struct inmo_graph *graph = vae->graph;
     int32_t items = tile_items(vae, tile), begin = tile * TILE;
     int d = vae->shape.hidden;
-    const float *out = block->out + (size_t)begin * (size_t)d, *last = vae->last + (size_t)block->first * (size_t)d;
-    float *dout = block->dout + (size_t)begin * (size_t)d, *score = vae->score + (size_t)tile * USERS * TILE;
+    size_t width = (size_t)d, place = (size_t)begin * width;
+    const float *out = block->out + place, *last = vae->last + (size_t)block->first * width;
+    const float *score = vae->score + (size_t)tile * USERS * TILE, *factor = vae->sum + (size_t)tile * USERS;
+    float *dout = block->dout + place, *dbias = block->dbias + begin, share = 1.0f / (float)block->step->count;
+    float *scaled = pull + USERS * width, *product = scaled + USERS * width;
     if (block->first == 0) {
-        memset(block->dbias + begin, 0, (size_t)items * sizeof *score);
-        memset(dout, 0, (size_t)items * (size_t)d * sizeof *dout);
+        memset(dbias, 0, (size_t)items * sizeof *dbias);
+        memset(dout, 0, (size_t)items * width * sizeof *dout);
         kernels->add_scaled(items * d, (float)(2 * block->step->l2), out, dout);
         vae->squares[tile] += kernels->dot(items * d, out, out);
     }
+    for (int32_t n = 0; n < block->count; n++)
+        for (size_t j = 0; j < width; j++)
+            scaled[(size_t)n * width + j] = factor[n] * last[(size_t)n * width + j];
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, items, d, block->count, 1, score, TILE, scaled, d, 1, dout, d);
+    cblas_sgemv(CblasRowMajor, CblasTrans, block->count, items, 1, score, TILE, factor, 1, 1, dbias, 1);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, block->count, d, items, 1, score, TILE, out, d, 0, product, d);
     for (int32_t n = 0; n < block->count; n++) {
         int32_t u = block->step->user[block->first + n];
-        float *row = score + (size_t)n * TILE, factor = vae->sum[(size_t)tile * USERS + (size_t)n];
-        for (int32_t j = 0; j < items; j++)
-            row[j] *= factor;
+        float *to = pull + (size_t)n * width;
+        kernels->add_scaled(d, factor[n], product + (size_t)n * width, to);
         for (int64_t e = first_item(graph, u, begin); e < graph->offset[u + 1]; e++) {
-            int32_t i = graph->neighbour[e] - graph->users;
-            if (i >= begin + items)
+            int32_t i = graph->neighbour[e] - graph->users - begin;
+            if (i >= items)
                 break;
-            row[i - begin] -= 1.0f / (float)block->step->count;
+            kernels->add_scaled(d, -share, last + (size_t)n * width, dout + (size_t)i * width);
+            kernels->add_scaled(d, -share, out + (size_t)i * width, to);
+            dbias[i] -= share;
         }
-        kernels->add_scaled(items, 1, row, block->dbias + begin);
     }
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, items, d, block->count, 1, score, TILE, last, d, 1, dout, d);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, block->count, d, items, 1, score, TILE, out, d, 1, pull, d);
 }
 
 static void run_block(struct inmo_vae *vae, const struct block *block)
@@ -335,7 +346,7 @@ static void run_block(struct inmo_vae *vae, const struct block *block)
             normalise(vae, block, n);
 #pragma omp for schedule(dynamic)
         for (int group = 0; group < GROUPS; group++) {
-            float *pull = vae->pull + (size_t)group * USERS * (size_t)vae->shape.hidden;
+            float *pull = vae->pull + (size_t)group * 3 * USERS * (size_t)vae->shape.hidden;
             memset(pull, 0, size * sizeof *pull);
             for (int32_t tile = group; tile < vae->tiles; tile += GROUPS)
                 pull_tile(vae, block, tile, pull);
@@ -343,7 +354,7 @@ static void run_block(struct inmo_vae *vae, const struct block *block)
     }
     memset(dlast, 0, size * sizeof *dlast);
     for (int group = 0; group < GROUPS; group++) /* in their order */
-        inmo_kernels()->add_scaled((int)size, 1, vae->pull + (size_t)group * USERS * (size_t)vae->shape.hidden, dlast);
+        inmo_kernels()->add_scaled((int)size, 1, vae->pull + (size_t)group * 3 * USERS * (size_t)vae->shape.hidden, dlast);
 }
 
 /* din_i = Σ_{u in the batch, i kept} dfirst_u/((1-p) √n_u) + 2 l2 in_i */
