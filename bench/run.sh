@@ -26,6 +26,7 @@ build/bench_read
 GLIBC_TUNABLES=glibc.malloc.hugetlb=1 GOMP_SPINCOUNT=10000 build/bench_spmm "$out"
 GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "$python" bench/torch_spmm.py "$out" --inmo build/bench_spmm
 "$python" bench/compare_topk.py build/bench_topk
+"$python" bench/compare_vae.py "$out" build/bench_vae
 if [ -x build/bench_step ]; then
     "$python" bench/compare_step.py "$out" build/bench_step
     "$python" bench/compare_graph.py "$out" build/bench_step

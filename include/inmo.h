@@ -213,7 +213,7 @@ struct inmo_model;
 
 struct inmo_train_options {
     const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, lightgcn, mf, ngcf,
-                                   imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, popular */
+                                   imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
     int batch;                  /* triples a step (listwise: users); default 2048 */
@@ -287,7 +287,7 @@ INMO_API void inmo_model_free(struct inmo_model *model);
 
 struct inmo_model_info {
     const char *name;            /* "inmo-lightgcn" */
-    int dim, layers;             /* dim 0: no vectors (popular, item-knn, ease, gf-cf) */
+    int dim, layers;             /* dim 0: no vectors (popular, item-knn, ease, gf-cf, mult-vae) */
     int32_t users, items;        /* known by id */
     int32_t user_templates, item_templates;
     int64_t parameters;
@@ -469,7 +469,8 @@ struct inmo_matrix {
  * none (popular, item-knn, ease, gf-cf). */
 INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
 INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
-/* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf), as the model file has it (docs/formats.md). */
+/* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf, mult-vae), as the model file has it
+ * (docs/formats.md). */
 struct inmo_tensor_info {
     const char *name;
     const char *type;       /* "F32", "I32", "I64" */

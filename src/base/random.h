@@ -27,6 +27,7 @@ enum inmo_stream {
     INMO_STREAM_EDGE_ITEM = 14,  /* rows of items */
     INMO_STREAM_MESSAGE = 15,    /* dropped numbers of a layer's output */
     INMO_STREAM_NODE = 16,       /* dropped nodes of a layer's input */
+    INMO_STREAM_LATENT = 17,     /* samples of a code */
     INMO_STREAM_TUNE = 20,       /* settings that a search tries */
     INMO_STREAM_SIGN = 21,       /* signs of the paired test */
 };

@@ -20,11 +20,12 @@ static const struct inmo_model_kind kinds[] = {
     {"ease", NULL, NULL, NULL, &inmo_system_ease},
     {"ials", "als", NULL, NULL, &inmo_system_ials},
     {"gf-cf", NULL, NULL, NULL, &inmo_system_gfcf},
+    {"mult-vae", "vae", NULL, NULL, &inmo_system_mult_vae},
     {"popular", NULL, NULL, NULL, &inmo_system_popular},
 };
 const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|lightgcn|lgcn|mf|mf-bpr|ngcf|imc-gae|"
-                                "imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|popular";
-const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, item-knn, ease, ials or gf-cf";
+                                "imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|mult-vae|vae|popular";
+const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf or mult-vae";
 
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
 {

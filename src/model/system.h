@@ -93,6 +93,6 @@ struct inmo_system {
 };
 
 extern const struct inmo_system inmo_system_popular, inmo_system_knn, inmo_system_ease, inmo_system_ials,
-    inmo_system_gfcf;
+    inmo_system_gfcf, inmo_system_mult_vae;
 
 #endif

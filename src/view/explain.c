@@ -4,7 +4,7 @@
  *     r · r_i = base · r_i + Σ_{j in history} term_j · r_i
  *
  * so the parts sum to the score, to rounding. The same holds for systems without vectors whose score is a sum over the
- * history. Under a backbone that is not affine (ngcf) the part of an item is what the score would lose without it, and the
+ * history. Where it is none (under ngcf, of mult-vae) the part of an item is what the score would lose without it, and the
  * rest, which no single item accounts for, is a part of its own: the sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
@@ -114,6 +114,35 @@ static enum inmo_status by_scores(const struct inmo_view *view, const struct inm
     return status;
 }
 
+/* Any other system: what the score would lose without each item, and what is left of it. */
+static enum inmo_status by_missing(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
+                                   struct inmo_explanation *explanation, struct inmo_error *error)
+{
+    struct inmo_history history = inmo_person_history(person);
+    float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
+    int32_t *others = inmo_alloc((size_t)person->count, sizeof *others);
+    enum inmo_status status = score && others ? inmo_scorer_one(&view->scorer, &history, score, error)
+                                              : inmo_fail_memory(error, "the explanation");
+    double rest = 0;
+    if (!status)
+        rest = explanation->score = score[wanted];
+    for (int32_t n = 0; n < person->count && !status; n++) {
+        struct inmo_history without = {-1, person->count - 1, 0, others};
+        memcpy(others, person->item, (size_t)n * sizeof *others);
+        memcpy(others + n, person->item + n + 1, (size_t)(person->count - n - 1) * sizeof *others);
+        status = inmo_scorer_one(&view->scorer, &without, score, error);
+        if (status)
+            break;
+        add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), explanation->score - score[wanted]);
+        rest -= explanation->score - score[wanted];
+    }
+    if (!status)
+        add_part(explanation, "(the rest)", rest);
+    inmo_free(others);
+    inmo_free(score);
+    return status;
+}
+
 static void by_popularity(const struct inmo_view *view, int32_t wanted, struct inmo_explanation *explanation)
 {
     explanation->score = (double)inmo_graph_degree(view->graph, view->graph->users + wanted);
@@ -130,11 +159,6 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
     enum inmo_status status = INMO_OK;
     if (wanted < 0)
         status = inmo_fail(error, INMO_UNKNOWN, "item '%s' is in neither the model nor the observed interactions", item);
-    else if (system && system->personal && !system->additive && !inmo_view_has_vectors(view))
-        status = inmo_fail(error, INMO_UNSUPPORTED,
-                           "a score of %s is no sum over the history and cannot be taken apart; inmo models, item-knn, "
-                           "ease, ials and gf-cf can explain theirs",
-                           view->model->kind->name);
     if (!status)
         status = inmo_person_make(view, query, &person, error);
     if (status)
@@ -152,8 +176,10 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
         status = by_absence(view, &person, wanted, explanation, error);
     else if (inmo_view_has_vectors(view))
         status = by_vectors(view, &person, wanted, explanation, error);
-    else
+    else if (system->additive)
         status = by_scores(view, &person, wanted, explanation, error);
+    else
+        status = by_missing(view, &person, wanted, explanation, error);
     if (status)
         goto done;
     qsort(explanation->part, explanation->count, sizeof *explanation->part, by_contribution);

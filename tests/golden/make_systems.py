@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make_systems.py - golden scores of the systems of their own shape (item-knn, ease, ials, gf-cf), from docs/math.md.
+"""make_systems.py - golden scores of the systems of their own shape (item-knn, ease, ials, gf-cf, mult-vae), from
+docs/math.md.
 
     /usr/bin/python3 tests/golden/make_systems.py           write systems.json beside this script
     /usr/bin/python3 tests/golden/make_systems.py --check   compare with the file that stands there
@@ -11,7 +12,7 @@ neighbour. 13 users (number 4 has no interaction) and 10 items (number 6 has non
     cases[]: model, and the options that are not the library's own
       scores       (users, items) on the graph of training; null for an item that is not on offer
       unseen       (items) the scores of history
-      objective    ials: of every iteration, for an observed pair
+      objective    ials: of every iteration, for an observed pair; mult-vae: mean loss of every epoch's steps
 """
 import json
 import os
@@ -27,6 +28,7 @@ import make_golden as golden
 
 USERS, ITEMS, LONELY_USER, LONELY_ITEM, SEED = 13, 10, 4, 6, 5
 HISTORY = [1, 3, 8]
+LATENT = 17
 
 
 def interactions():
@@ -120,7 +122,91 @@ def ials(o):
     return score
 
 
-SYSTEMS = {"item-knn": item_knn, "ease": ease, "gf-cf": gf_cf, "ials": ials}
+class Network:
+    """mult-vae's layers: forward, and the gradient by the chain rule on whole matrices."""
+
+    def __init__(self, items, d, seed):
+        z = (d + 1) // 2
+        shapes = {"in": (items, d), "in_bias": (d,), "code": (2 * z, d), "code_bias": (2 * z,), "back": (d, z),
+                  "back_bias": (d,), "out": (items, d), "out_bias": (items,)}
+        inputs = {"in": items, "code": d, "back": z, "out": d}
+        start, n = golden.key(seed, golden.INIT), 0
+        self.z, self.w = z, {}
+        for name, shape in shapes.items():
+            size, bound = int(np.prod(shape)), np.sqrt(6 / inputs[name]) if name in inputs else 0
+            self.w[name] = np.array([bound * (2 * golden.unit(golden.random(start, n + k)) - 1) for k in range(size)])
+            self.w[name] = self.w[name].reshape(shape)
+            n += size
+        self.m = {name: np.zeros_like(x) for name, x in self.w.items()}
+        self.v = {name: np.zeros_like(x) for name, x in self.w.items()}
+
+    def code(self, x):
+        first = np.tanh(x @ self.w["in"] + self.w["in_bias"])
+        return first, first @ self.w["code"].T + self.w["code_bias"]
+
+    def decode(self, sample):
+        last = np.tanh(sample @ self.w["back"].T + self.w["back_bias"])
+        return last, last @ self.w["out"].T + self.w["out_bias"]
+
+    def step(self, x, taken, noise, kl, l2, rate, t):
+        w, z, count = self.w, self.z, len(x)
+        first, code = self.code(x)
+        mean, log_variance = code[:, :z], code[:, z:]
+        sample = mean + noise * np.exp(log_variance / 2)
+        last, s = self.decode(sample)
+        softmax = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)
+        loss = (-(taken * np.log(softmax)).sum() +
+                kl * 0.5 * (np.exp(log_variance) + mean ** 2 - 1 - log_variance).sum()) / count
+        loss += l2 * sum((w[name] ** 2).sum() for name in ("in", "code", "back", "out"))
+        ds = (taken.sum(axis=1, keepdims=True) * softmax - taken) / count
+        dlast = (ds @ w["out"]) * (1 - last ** 2)
+        dsample = dlast @ w["back"]
+        dcode = np.hstack([dsample + kl * mean / count,
+                           dsample * noise * np.exp(log_variance / 2) / 2 + kl * (np.exp(log_variance) - 1) / 2 / count])
+        dfirst = (dcode @ w["code"]) * (1 - first ** 2)
+        gradient = {"in": x.T @ dfirst + 2 * l2 * w["in"], "in_bias": dfirst.sum(axis=0),
+                    "code": dcode.T @ first + 2 * l2 * w["code"], "code_bias": dcode.sum(axis=0),
+                    "back": dlast.T @ sample + 2 * l2 * w["back"], "back_bias": dlast.sum(axis=0),
+                    "out": ds.T @ last + 2 * l2 * w["out"], "out_bias": ds.sum(axis=0)}
+        for name, g in gradient.items():
+            self.m[name] = 0.9 * self.m[name] + 0.1 * g
+            self.v[name] = 0.999 * self.v[name] + 0.001 * g * g
+            w[name] -= rate * self.m[name] / (1 - 0.9 ** t) / (np.sqrt(self.v[name] / (1 - 0.999 ** t)) + 1e-8)
+        return loss
+
+
+def mult_vae(o):
+    x, net = Y[np.ix_(KNOWN_USERS, KNOWN)], Network(len(KNOWN), o["dim"], o["seed"])
+    seed, step, losses = o["seed"], 0, []
+    for epoch in range(o["epochs"]):
+        base, order = golden.random(golden.key(seed, golden.BATCH), epoch), list(range(len(x)))
+        for j in range(len(x) - 1, 0, -1):
+            other = golden.below(golden.random(base, j), j + 1)
+            order[j], order[other] = order[other], order[j]
+        parts = []
+        for first in range(0, len(x), o["batch"]):
+            who = order[first:first + o["batch"]]
+            kept = np.array([[golden.kept(seed, golden.DROP_USER, step, u, i, o["dropout"]) for i in range(x.shape[1])]
+                             for u in who])
+            row = x[who] / np.sqrt(x[who].sum(axis=1, keepdims=True)) * kept / (1 - o["dropout"])
+            latent = golden.random(golden.key(seed, LATENT), step)
+            noise = np.array([[golden.normal(latent, u * net.z + j) for j in range(net.z)] for u in who])
+            step += 1
+            parts.append(net.step(row, x[who], noise, min(0.2, epoch / 1000), o["l2"], o["learning-rate"], step))
+        losses.append(float(np.mean(parts)))
+
+    def score(h):
+        rows = np.atleast_2d(h)
+        s, known = np.full(rows.shape, np.nan), rows[:, KNOWN]
+        code = net.code(known / np.sqrt(np.maximum(known.sum(axis=1, keepdims=True), 1)))[1]
+        s[:, KNOWN] = net.decode(code[:, :net.z])[1]
+        return s.reshape(np.shape(h))
+
+    score.losses = losses
+    return score
+
+
+SYSTEMS = {"item-knn": item_knn, "ease": ease, "gf-cf": gf_cf, "ials": ials, "mult-vae": mult_vae}
 CASES = [
     {"model": "item-knn", "similarity": "cosine", "shrinkage": 0.0, "neighbours": 3},
     {"model": "item-knn", "similarity": "jaccard", "shrinkage": 2.5, "neighbours": 2},
@@ -131,6 +217,10 @@ CASES = [
     {"model": "gf-cf", "dim": 4, "low-pass": 2.0},
     {"model": "ials", "dim": 3, "unobserved": 0.2, "l2": 0.05, "l2-exponent": 1.0, "epochs": 3, "seed": SEED},
     {"model": "ials", "dim": 8, "unobserved": 0.05, "l2": 0.3, "l2-exponent": 0.5, "epochs": 2, "seed": SEED},
+    {"model": "mult-vae", "dim": 4, "learning-rate": 0.01, "l2": 0.01, "dropout": 0.0, "batch": 5, "epochs": 3,
+     "schedule": "constant", "seed": SEED},
+    {"model": "mult-vae", "dim": 7, "learning-rate": 0.02, "l2": 0.001, "dropout": 0.4, "batch": 512, "epochs": 4,
+     "schedule": "constant", "seed": SEED},
 ]
 
 
