@@ -32,7 +32,7 @@ static const struct inmo_lab_experiment experiments[] = {
      "NDCG@20 with new users and items. No annealing: the normalization exponent is 1 from the start. No dropping: no "
      "interaction is left out of the sums in training."},
     {"error", "Error term against the share that are no templates", INMO_LAB_ERRORS, "share that are no templates",
-     "squared error term, share of its value without templates", NULL, 0,
+     "share of the squared error term", NULL, 0,
      "The squared Frobenius norm of what leaving out templates adds to the error of Theorem 2, for users and items; first "
      "seed."},
     {"time", "Retraining or inference", INMO_LAB_BARS, NULL, "seconds", NULL, 0,

@@ -180,7 +180,7 @@ static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experim
             continue;
         record = json_object_get(lab->run[lab->run_of[r * lab->seeds]].result, "record");
         json_array_foreach(record, n, epoch) {
-            json_t *score = json_object_get(epoch, "valid");
+            json_t *score = json_object_get(epoch, "ndcg@20");
             if (json_is_number(score))
                 add_point(series, lab->row[r].label, (double)n + 1, 100 * json_number_value(score), NAN);
         }

@@ -176,7 +176,7 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
         *out = &report->head;
         report = NULL;
     }
-    inmo_reproduce_report_free(&report->head);
+    inmo_reproduce_report_free((struct inmo_reproduce_report *)report);
     inmo_free(runs);
     inmo_lab_plan_free(&lab);
     inmo_log_free(log);

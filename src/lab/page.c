@@ -270,8 +270,10 @@ static void add_head(struct inmo_text *text, const json_t *findings, int html)
     add_count(text, real(data, "items"));
     add(text, " items, ");
     add_count(text, real(data, "interactions"));
-    inmo_text_format(text, " interactions (%.0f-core). Split 70/10/20 by seed. Recipe: %s. Seeds: ", real(data, "k_core"),
-                     string(findings, "recipe"));
+    add(text, " interactions");
+    if (real(data, "k_core") > 0)
+        inmo_text_format(text, " (%.0f-core)", real(data, "k_core"));
+    inmo_text_format(text, ". Split 70/10/20 by seed. Recipe: %s. Seeds: ", string(findings, "recipe"));
     for (size_t n = 0; n < json_array_size(json_object_get(findings, "seeds")); n++)
         inmo_text_format(text, "%s%lld", n ? ", " : "",
                          (long long)json_integer_value(json_array_get(json_object_get(findings, "seeds"), n)));

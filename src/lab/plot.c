@@ -120,7 +120,7 @@ static void draw_axes(struct inmo_text *text, const struct inmo_plot *plot, cons
         double at = place(y, y->tick[n]);
         inmo_text_format(text, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT, WIDTH - RIGHT,
                          at, at);
-        words(text, LEFT - 6, at + 4, "text-anchor=\"end\"", y->name[n]);
+        words(text, LEFT - 10, at + 4, "text-anchor=\"end\"", y->name[n]);
     }
     for (int n = 0; n < x->ticks; n++) {
         double at = place(x, x->tick[n]);

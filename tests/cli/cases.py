@@ -423,6 +423,13 @@ def case_experiments_after_kill_end_with_the_same_numbers(world):
     world.check("INMO-MF*" in page and "src=" not in page and "http" not in page, page[:300])
     world.check("\\\\ MF: mf has a learned vector" in out, out)
 
+    # The curves of training have a point for each validation.
+    found = json.loads(world.inmo("reproduce", "annealing", "--data", os.path.join(world.small, "log.tsv"), "--k-core", "0",
+                                  "--only", "inmo-mf", "--epochs", "12", "-o", "curves", "--json")[0])
+    series = found["experiments"][0]["panels"][0]["series"]
+    world.check([s["label"] for s in series] == ["INMO-MF", "INMO-MF, no annealing"] and
+                all(s["x"] == [6, 12] and s["y"][0] > 0 for s in series), str(series))
+
     # Killed as soon as it has something: the rest of it, and nothing of that again.
     process = subprocess.Popen([world.program, *command, "cut"], cwd=world.folder, env=world.environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
