@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 
 import torch_data
+from compare_graph import use_fitting_blas
 
 BATCH, HIDDEN, LATENT, DROPOUT, L2, RATE, KL = 512, 64, 32, 0.7, 1e-4, 1e-3, 0.1
 
@@ -87,6 +88,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10, help="of each side a round")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
+    use_fitting_blas()  # bench_vae, unlike the program, does not see to it itself
     torch.set_num_threads(args.threads)
     model = MultVAE(torch_data.load(args.data))
     torch_ms(model, 2)
