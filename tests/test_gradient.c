@@ -229,15 +229,18 @@ static void move_off_kinks(struct inmo_stepper *stepper)
 /* dL/dθ ≈ (L(θ + h) - L(θ - h)) / 2h, with the C code's own loss. */
 static void check_finite_differences(const char *loss)
 {
-    const double h = 4e-3;
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         struct golden golden;
         struct inmo_gradient gradient;
         float *analytic, largest = 0;
-        double worst = 0;
+        double worst = 0, h;
         size_t size;
-        open_golden(names[n], loss, n % 2 ? -0.3 : 0, &golden);
+        int curved;
+        open_golden(names[n], loss, n % 2 ? 0 : -0.3, &golden);
         move_off_kinks(golden.stepper);
+        curved = golden.stepper->parameter_rows > golden.stepper->provider_rows; /* ngcf is */
+        /* Of straight models what is left is rounding, most with the listwise loss, which has few users at once here. */
+        h = strcmp(loss, "listwise") == 0 && !curved ? 8e-3 : 4e-3;
         size = (size_t)golden.stepper->parameter_rows * (size_t)golden.options.dim;
         analytic = inmo_alloc(size, sizeof *analytic);
         inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
@@ -256,7 +259,7 @@ static void check_finite_differences(const char *loss)
         print_message("finite differences %s %s: worst %.2g of %.2g\n", names[n], loss, worst, largest);
         assert_true(largest > 0);
         /* backbones with parameters of their own have wider rows, more rounding, and ngcf is curved */
-        assert_true(worst < (golden.stepper->parameter_rows > golden.stepper->provider_rows ? 5e-4 : 2e-4) * largest);
+        assert_true(worst < (curved ? 5e-4 : 1e-4) * largest);
         inmo_free(analytic);
         close_golden(&golden);
     }
