@@ -63,11 +63,12 @@ static void print_json(const struct cli_options *options, const struct evaluate_
                             json_pack("{sI so}", "users", (json_int_t)report->group[g].users, "metrics",
                                       group_json(&report->group[g], report->k_count)));
     cli_json_put(stdout,
-                 json_pack("{so ss so ss sI so so so}", "model", cli_json_text(options->argument.value[0]), "name",
+                 json_pack("{so ss so ss sI so so so so}", "model", cli_json_text(options->argument.value[0]), "name",
                            info->name, "data", cli_json_text(options->argument.value[1]), "part",
                            settings->eval.part, "users", (json_int_t)report->group[0].users, "metrics",
                            group_json(&report->group[0], report->k_count), "groups", groups, "seconds",
-                           cli_json_number(report->seconds)),
+                           cli_json_number(report->seconds), "inference_seconds",
+                           cli_json_number(report->inference_seconds)),
                  1);
 }
 

@@ -383,6 +383,7 @@ struct inmo_report {
     const struct inmo_group *group;   /* group[0] is "all" */
     const float *user_ndcg;           /* (users of the data set) each one's NDCG at the first k; NaN: not counted */
     double seconds;
+    double inference_seconds;         /* of these: from lists of interactions to a graph and what it says of every node */
 };
 /* Full ranking of all items for every user with test items. Errors: USAGE, UNSUPPORTED (the model cannot do the
  * scenario), INPUT (no test interactions). */

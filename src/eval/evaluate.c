@@ -270,7 +270,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     const struct inmo_csr *lists[2] = {&data->train, &data->later};
     size_t setting_count;
     const struct inmo_setting *settings = inmo_eval_settings(&setting_count);
-    double start = inmo_now(), alpha = inmo_model_alpha(model);
+    double start = inmo_now(), inference_start, inference_seconds, alpha = inmo_model_alpha(model);
     int is_test;
 
     inmo_eval_options_init(&defaults);
@@ -297,6 +297,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
         status = inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
         goto done;
     }
+    inference_start = inmo_now();
     status = inmo_graph_build(data->users.count, data->items.count, lists, is_test && !options->without_new ? 2 : 1,
                               &run.graph, error);
     if (!status)
@@ -307,6 +308,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
         status = get_ready(&run, alpha, error);
     if (status)
         goto done;
+    inference_seconds = inmo_now() - inference_start;
     report = inmo_alloc_zero(1, sizeof *report + (size_t)data->users.count * sizeof *report->user_ndcg);
     if (!report) {
         status = inmo_fail_memory(error, "the report");
@@ -321,6 +323,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     report->head.group = report->group;
     report->head.user_ndcg = report->user_ndcg;
     report->head.seconds = inmo_now() - start;
+    report->head.inference_seconds = inference_seconds;
     *out = &report->head;
     report = NULL;
 done:

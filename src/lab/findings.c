@@ -201,8 +201,9 @@ static void add_bars(const struct inmo_lab *lab, const struct inmo_lab_experimen
             const json_t *evaluation;
             const char *reason;
             inmo_lab_run_evaluation(run, lab->row[r].evaluation, &evaluation, &reason);
-            sum += json_number_value(
-                json_object_get(lab->row[r].trained == INMO_TRANSDUCTIVE ? run->result : evaluation, "seconds"));
+            sum += json_number_value(lab->row[r].trained == INMO_TRANSDUCTIVE
+                                         ? json_object_get(run->result, "seconds")
+                                         : json_object_get(evaluation, "inference_seconds"));
         }
         json_array_append_new(bars, json_pack("{ss sf}", "label", lab->row[r].label, "value", sum / (double)seeds));
     }

@@ -5,6 +5,7 @@
 #include "base/setting.h"
 #include "base/tensorfile.h"
 #include "base/text.h"
+#include "train/settings.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { RUN_VERSION = 1, LAYOUT = 1 };
+enum { RUN_VERSION = 1, LAYOUT = 2 };
 
 /* ---- Data sets ----------------------------------------------------------------------------------------------- */
 
@@ -70,13 +71,41 @@ static void describe(struct inmo_lab_run *run)
     snprintf(run->what + at, size - at, ", %s, seed %" PRIu64, scenario_words(run->trained), run->seed);
 }
 
+/* Settings that are not neutral, keys in order: a run stays the same run when the program learns another option. */
+static char *settings_that_count(const struct inmo_train_options *options)
+{
+    struct inmo_train_options plain;
+    size_t count;
+    const struct inmo_setting *settings = inmo_train_settings(&count);
+    char *json[2] = {NULL, NULL}, *text = NULL, *kept = NULL;
+    json_t *chosen, *neutral, *value;
+    const char *key;
+    void *next;
+    inmo_train_options_plain(&plain, inmo_model_kind_find(options->model));
+    json[0] = inmo_settings_json(settings, inmo_train_settings_of_model(), options);
+    json[1] = inmo_settings_json(settings, inmo_train_settings_of_model(), &plain);
+    chosen = json[0] ? json_loads(json[0], 0, NULL) : NULL;
+    neutral = json[1] ? json_loads(json[1], 0, NULL) : NULL;
+    json_object_del(neutral, "model");
+    json_object_foreach_safe(chosen, next, key, value)
+        if (json_equal(value, json_object_get(neutral, key)))
+            json_object_del(chosen, key);
+    text = chosen && neutral ? json_dumps(chosen, JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+    if (text)
+        kept = inmo_copy_string(text);
+    free(text);
+    json_decref(neutral);
+    json_decref(chosen);
+    inmo_free(json[1]);
+    inmo_free(json[0]);
+    return kept;
+}
+
 enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_lab_data *data,
                                    const struct inmo_reproduce_options *options, struct inmo_error *error)
 {
     const struct inmo_lab_system *system = &run->system;
     struct inmo_text text = {0};
-    size_t count;
-    const struct inmo_setting *settings = inmo_train_settings(&count);
     char *json = NULL;
     enum inmo_status status = inmo_train_options_init(&run->options, system->model, options->recipe, error);
     if (status)
@@ -95,7 +124,7 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
         run->options.dropout = system->dropout;
     if (system->self_weight >= 0)
         run->options.self_weight = system->self_weight;
-    json = inmo_settings_json(settings, inmo_train_settings_of_model(), &run->options);
+    json = settings_that_count(&run->options);
     inmo_text_format(&text, "{\"inmo.run\": %d, \"data\": \"%016" PRIx64 "\", \"scenario\": \"%s\", \"seed\": %" PRIu64
                      ", \"max-seconds\": ", LAYOUT, data->hash, inmo_scenario_name(run->trained), run->seed);
     inmo_text_number(&text, options->max_seconds, 17);
@@ -249,7 +278,8 @@ static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model 
     }
     if (status)
         return inmo_fail(error, status, "%s: %.900s", run->what, found.message);
-    json_array_append_new(evaluations, json_pack("{ss sf so}", "name", name, "seconds", report->seconds, "groups",
+    json_array_append_new(evaluations, json_pack("{ss sf sf so}", "name", name, "seconds", report->seconds,
+                                                 "inference_seconds", report->inference_seconds, "groups",
                                                  groups_json(report)));
     run->users = dataset->users.count;
     run->ndcg[number_of_it] = inmo_alloc((size_t)run->users, sizeof(float));

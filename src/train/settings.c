@@ -157,14 +157,8 @@ static void hurry(struct inmo_train_options *options)
     options->patience = 25;
 }
 
-enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model, const char *recipe,
-                                         struct inmo_error *error)
+void inmo_train_options_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
-    const struct inmo_model_kind *kind = inmo_model_kind_find(model ? model : "inmo-lightgcn");
-    if (!kind)
-        return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, inmo_model_names);
-    if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
-        return inmo_fail(error, INMO_USAGE, "--recipe: found '%s', expected fast or paper", recipe);
     *options = (struct inmo_train_options){
         .model = kind->name,
         .dim = 64,
@@ -196,6 +190,17 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
         .seed = 1,
         .checkpoint_seconds = 60,
     };
+}
+
+enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model, const char *recipe,
+                                         struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(model ? model : "inmo-lightgcn");
+    if (!kind)
+        return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, inmo_model_names);
+    if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
+        return inmo_fail(error, INMO_USAGE, "--recipe: found '%s', expected fast or paper", recipe);
+    inmo_train_options_plain(options, kind);
     for (size_t n = 0; n < sizeof paper / sizeof *paper; n++)
         if (strcmp(paper[n].model, kind->name) == 0) {
             options->learning_rate = paper[n].learning_rate;

@@ -109,7 +109,7 @@ def case_json_outputs_have_the_promised_keys(world):
     world.check(trained["epochs"] == 2 and trained["threads"] == 1 and trained["model"] == "inmo-lightgcn" and
                 trained["settings"]["dim"] == 8 and trained["peak_rss_mb"] > 1, str(trained))
     report = keys(world, world.inmo("evaluate", "m", "data", "--k", "5,20", "--json")[0], "model", "data", "part",
-                  "users", "metrics", "groups", "seconds")
+                  "users", "metrics", "groups", "seconds", "inference_seconds")
     for k in (5, 20):
         for name in ("recall", "ndcg", "precision", "hit_rate", "mrr", "map", "coverage"):
             world.check(0 <= report["metrics"][f"{name}@{k}"] <= 1, f"{name}@{k}: {report}")
