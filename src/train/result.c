@@ -178,9 +178,11 @@ enum inmo_status inmo_trainer_sign(const struct inmo_trainer *trainer, struct in
                                    struct inmo_error *error)
 {
     size_t record_size = trainer->record ? trainer->record_size : 0;
+    int is_between = trainer->step == (int64_t)trainer->epoch * trainer->steps_per_epoch;
+    int32_t epoch = trainer->best_epoch >= 0 ? trainer->best_epoch
+                                             : trainer->epoch - (is_between && trainer->epoch > 0);
     model->popularity = trainer->options->popularity;
-    model->alpha_reached = inmo_alpha_of_epoch(trainer->options, trainer->best_epoch >= 0 ? trainer->best_epoch :
-                                               trainer->epoch > 0 ? trainer->epoch - 1 : 0);
+    model->alpha_reached = inmo_alpha_of_epoch(trainer->options, epoch);
     model->record = inmo_alloc(record_size + 3, 1);
     if (!model->record)
         return inmo_fail_memory(error, "the model");

@@ -124,9 +124,11 @@ static double learning_rate_at(const struct inmo_trainer *trainer)
 {
     const struct inmo_train_options *options = trainer->options;
     double share = (double)trainer->step / ((double)options->epochs * (double)trainer->steps_per_epoch);
-    if (strcmp(options->schedule, "cosine") != 0)
+    double eager = strcmp(options->schedule, "eager") == 0
+                       ? pow(0.25, (double)trainer->step / (double)trainer->steps_per_epoch) : 0;
+    if (strcmp(options->schedule, "constant") == 0)
         return options->learning_rate;
-    return options->learning_rate * 0.5 * (1 + cos(3.141592653589793 * (share < 1 ? share : 1)));
+    return options->learning_rate * (1 + eager) * 0.5 * (1 + cos(3.141592653589793 * (share < 1 ? share : 1)));
 }
 
 static enum inmo_status take_step(struct run *run, struct inmo_error *error)

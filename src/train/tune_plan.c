@@ -142,7 +142,7 @@ static enum inmo_status check(const struct inmo_dataset *data, const struct inmo
         status = inmo_fail(error, INMO_USAGE, "--%s is missing", options->method ? "seeds" : "method");
     if (!status)
         status = inmo_train_options_check(fixed, error);
-    if (!status && !inmo_model_kind_find(fixed->model)->provider)
+    if (!status && inmo_model_kind_find(fixed->model)->system && !inmo_model_kind_find(fixed->model)->system->defaults)
         status = inmo_fail(error, INMO_UNSUPPORTED, "%s is not trained: it has no settings to search", fixed->model);
     if (!status && inmo_csr_count(&data->valid) == 0)
         status = inmo_fail(error, INMO_INPUT, "the data set has no validation part to compare settings by");
