@@ -212,8 +212,8 @@ INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, c
 struct inmo_model;
 
 struct inmo_train_options {
-    const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, lightgcn, mf, ngcf,
-                                   imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
+    const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, inmo-neumf, lightgcn, mf, ngcf,
+                                   neumf, imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
     int batch;                  /* triples a step (listwise: users); default 2048 */
@@ -240,14 +240,17 @@ struct inmo_train_options {
     double init_scale;          /* normal: standard deviation; default 0.1 */
     const char *start;          /* random|spectral: templates start at random or from a truncated SVD */
     double start_scale;         /* spectral: length of the starting embeddings */
-    const char *loss;           /* bpr|softmax|listwise */
+    const char *loss;           /* bpr|softmax|listwise|bce */
     int negatives;              /* softmax: uniform negatives that the whole batch shares */
+    int bce_negatives;          /* bce: negatives of each positive; default 4 */
+    int pretrain;               /* neumf: epochs that each half is first trained alone, before --epochs; default 0 */
     double temperature;         /* softmax: scores are divided by this */
     const char *storage;        /* float|half: graph layers during training */
     const char *schedule;       /* constant|cosine|eager: learning rate over the epochs */
     int epochs;                 /* at most; default 1000 */
     int patience;               /* stop after this many epochs without a better validation score; default 50 */
     int eval_every;             /* epochs between validations; default 1 */
+    int valid_users;            /* validation looks at so many users, chosen by chance; 0: at all */
     double max_seconds;         /* stop after this wall time; 0 (default): no limit */
     uint64_t seed;              /* default 1 */
     const char *checkpoint;     /* file for checkpoints; default NULL: none */

@@ -143,7 +143,7 @@ static void check_case(struct world *world, const json_t *golden, const struct i
     }
     for (; count < (int32_t)json_array_size(history); count++)
         item[count] = (int32_t)json_integer_value(json_array_get(history, (size_t)count));
-    struct inmo_history unseen = {-1, count, 0, item};
+    struct inmo_history unseen = {-1, count, 0, item, NULL};
     score_all(&scorer, &unseen, score);
     scores_are(score, json_object_get(golden, "unseen"), 2e-5);
     inmo_scorer_close(&scorer);

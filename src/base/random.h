@@ -30,6 +30,8 @@ enum inmo_stream {
     INMO_STREAM_LATENT = 17,     /* samples of a code */
     INMO_STREAM_TUNE = 20,       /* settings that a search tries */
     INMO_STREAM_SIGN = 21,       /* signs of the paired test */
+    INMO_STREAM_VALIDATION = 22, /* users that validation looks at */
+    INMO_STREAM_HEAD_INIT = 23,  /* starting values of a head's own parameters */
 };
 
 static inline uint64_t inmo_mix64(uint64_t x)

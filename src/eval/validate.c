@@ -2,6 +2,7 @@
 #include "eval/validate.h"
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "eval/metrics.h"
 
 struct inmo_validation {
@@ -63,6 +64,20 @@ enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct 
     else
         *out = validation;
     return status;
+}
+
+void inmo_validation_sample(struct inmo_validation *validation, int32_t most, uint64_t seed)
+{
+    uint64_t key = inmo_key(seed, INMO_STREAM_VALIDATION);
+    if (most <= 0 || most >= validation->count)
+        return;
+    for (int32_t n = 0; n < most; n++) { /* the beginning of a shuffle, then in order again */
+        int32_t other = n + (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)(validation->count - n));
+        int32_t kept = validation->who[n];
+        validation->who[n] = validation->who[other];
+        validation->who[other] = kept;
+    }
+    validation->count = (int32_t)inmo_ascending(validation->who, most);
 }
 
 enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_rank *source,

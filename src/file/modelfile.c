@@ -5,7 +5,7 @@
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
  *                                                          or the table, users then items
- *     BACKBONE.NAME                                        its own parameters, one array each
+ *     BACKBONE.NAME, HEAD.NAME                             their own parameters, one array each
  *     NAME.*                                               systems of their own shape: their tensors, by their rules
  *
  * Everything is checked before it is believed: a file that passes its checksum may still have been written by
@@ -20,25 +20,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL_VERSION = 1, MOST_PARTS = 64 }; /* 16 layers of 4 */
+enum { MODEL_VERSION = 1, MOST_PARTS = 64 + 8 }; /* 16 layers of 4, and of a head */
 
 static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_t count, const void *data)
 {
     return (struct inmo_tensor){name, dtype, count, 0, data};
 }
 
-/* The backbone's own parameters as arrays over model->own; part keeps their names. Returns how many there are. */
+/* The own parameters of backbone and head as arrays over model->own; part keeps their names. Returns how many there are. */
 static size_t list_parts(const struct inmo_model *model, struct inmo_part *part, struct inmo_tensor *tensor)
 {
-    const struct inmo_backbone *backbone = model->kind->backbone;
     const float *at = model->own;
     size_t count = 0;
-    while (backbone->part && count < MOST_PARTS && backbone->part(model->dim, model->layers, (int)count, part + count)) {
+    for (; count < MOST_PARTS && inmo_model_part(model, (int)count, part + count); count++) {
+        int64_t size = inmo_part_size(part + count, model->dim), rows = part[count].rows;
         tensor[count] = part[count].is_vector
-                            ? vector(part[count].name, INMO_F32, model->dim, at)
-                            : (struct inmo_tensor){part[count].name, INMO_F32, part[count].rows, model->dim, at};
-        at += (size_t)part[count].rows * (size_t)model->dim;
-        count++;
+                            ? vector(part[count].name, INMO_F32, size, at)
+                            : (struct inmo_tensor){part[count].name, INMO_F32, rows, size / rows, at};
+        at += size;
     }
     return count;
 }
@@ -131,21 +130,21 @@ static enum inmo_status load_tensors(const char *path, struct inmo_model *model,
     return wrong ? bad(path, wrong, error) : status;
 }
 
-/* Copies the backbone's own parameters, which stand one by one in the file, into one block. */
+/* Copies the own parameters of backbone and head, which stand one by one in the file, into one block. */
 static enum inmo_status load_parts(struct inmo_model *model, struct inmo_error *error)
 {
     struct inmo_tensor tensor[MOST_PARTS], found;
     struct inmo_part part[MOST_PARTS];
-    size_t rows = (size_t)inmo_backbone_rows(model->kind->backbone, model->dim, model->layers), count;
+    size_t rows = (size_t)inmo_own_rows(model->kind, model->dim, model->layers), count;
     enum inmo_status status = INMO_OK;
     float *at;
-    model->own = inmo_alloc(rows * (size_t)model->dim, sizeof *model->own);
+    model->own = inmo_alloc_zero(rows * (size_t)model->dim, sizeof *model->own);
     if (!model->own)
         return inmo_fail_memory(error, "the model");
     at = model->own;
     count = list_parts(model, part, tensor);
     for (size_t n = 0; n < count && !status; n++) {
-        size_t size = (size_t)part[n].rows * (size_t)model->dim;
+        size_t size = (size_t)inmo_part_size(part + n, model->dim);
         status = inmo_tensorfile_get(model->file, tensor[n].name, INMO_F32, tensor[n].rows, tensor[n].columns, &found,
                                      error);
         if (!status)
@@ -212,7 +211,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->alpha_reached = strtod(alpha, NULL);
     model->popularity = popularity ? strtod(popularity, NULL) : 0; /* files before it had it */
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
-    if (model->dim < 1 || model->dim > 4096 || model->layers < 0 || model->layers > 16 ||
+    if (model->dim < 1 || model->dim > 8192 || model->layers < 0 || model->layers > 16 ||
         !isfinite(model->alpha_reached) || !isfinite(model->popularity))
         return bad(path, "its description is out of bounds", error);
     model->configuration = inmo_copy_string(configuration);

@@ -88,3 +88,37 @@ void inmo_adam_reference(int64_t count, struct inmo_adam adam, const float *grad
         parameter[n] -= adam.rate * m[n] / (sqrt(v[n]) * adam.root_bias + 1e-8);
     }
 }
+
+static float leaky(float slope, float x)
+{
+    return x > 0 ? x : slope * x;
+}
+
+void inmo_leaky_sums_reference(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row,
+                               float *out)
+{
+    for (int32_t n = 0; n < count; n++)
+        for (int j = 0; j < dim; j++)
+            out[n * dim + j] = leaky(slope, a[j] + x[(row ? row[n] : n) * dim + j]);
+}
+
+void inmo_leaky_dots_reference(int32_t count, int dim, float slope, const float *bias, const float *w, float *x,
+                               float *score)
+{
+    for (int32_t n = 0; n < count; n++) {
+        double sum = 0;
+        for (int j = 0; j < dim; j++) {
+            x[n * dim + j] = leaky(slope, x[n * dim + j] + bias[j]);
+            sum += (double)w[j] * x[n * dim + j];
+        }
+        score[n] += (float)sum;
+    }
+}
+
+void inmo_leaky_back_reference(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y,
+                               float *g)
+{
+    for (int32_t n = 0; n < count; n++)
+        for (int j = 0; j < dim; j++)
+            g[n * dim + j] = (w ? ds[n] * w[j] : g[n * dim + j]) * (y[n * dim + j] > 0 ? 1 : slope);
+}

@@ -168,6 +168,66 @@ static void NAMED(activate_back)(int dim, const struct inmo_activation *activati
     }
 }
 
+static inline vec leaky(float slope, vec x)
+{
+    return chosen((mask)(x > 0), x, slope * x);
+}
+
+static inline float leaky_one(float slope, float x)
+{
+    return x > 0 ? x : slope * x;
+}
+
+static void NAMED(leaky_sums)(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row,
+                              float *out)
+{
+    for (int32_t n = 0; n < count; n++) {
+        const float *from = x + (size_t)(row ? row[n] : n) * (size_t)dim;
+        float *to = out + (size_t)n * (size_t)dim;
+        int j = 0;
+        for (; j + LANES <= dim; j += LANES)
+            store(to + j, leaky(slope, load(a + j) + load(from + j)));
+        for (; j < dim; j++)
+            to[j] = leaky_one(slope, a[j] + from[j]);
+    }
+}
+
+static void NAMED(leaky_dots)(int32_t count, int dim, float slope, const float *bias, const float *w, float *x, float *score)
+{
+    for (int32_t n = 0; n < count; n++) {
+        float *at = x + (size_t)n * (size_t)dim, rest = 0;
+        vec acc[PARTS] = {{0}};
+        int j = 0;
+        for (; j + 16 <= dim; j += 16)
+            EACH (p, PARTS) {
+                int i = j + LANES * p;
+                vec y = leaky(slope, load(at + i) + load(bias + i));
+                store(at + i, y);
+                acc[p] += load(w + i) * y;
+            }
+        for (; j < dim; j++) {
+            at[j] = leaky_one(slope, at[j] + bias[j]);
+            rest += w[j] * at[j];
+        }
+        score[n] += sum16(acc) + rest;
+    }
+}
+
+static void NAMED(leaky_back)(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y, float *g)
+{
+    const vec one = (vec){0} + 1, less = (vec){0} + slope;
+    for (int32_t n = 0; n < count; n++) {
+        const float *from = y + (size_t)n * (size_t)dim;
+        float *to = g + (size_t)n * (size_t)dim, factor = w ? ds[n] : 1;
+        const float *of = w ? w : to;
+        int j = 0;
+        for (; j + LANES <= dim; j += LANES)
+            store(to + j, factor * load(of + j) * chosen((mask)(load(from + j) > 0), one, less));
+        for (; j < dim; j++)
+            to[j] = factor * of[j] * (from[j] > 0 ? 1 : slope);
+    }
+}
+
 static int32_t NAMED(above)(int32_t count, const float *score, float bound, int32_t *hit)
 {
     int32_t hits = 0, n = 0;
@@ -213,6 +273,9 @@ const struct inmo_kernels NAMED(inmo_kernels) = {
     .exponentials = NAMED(exponentials),
     .activate = NAMED(activate),
     .activate_back = NAMED(activate_back),
+    .leaky_sums = NAMED(leaky_sums),
+    .leaky_dots = NAMED(leaky_dots),
+    .leaky_back = NAMED(leaky_back),
     .largest = NAMED(largest),
     .upper_bounds = NAMED(inmo_upper_bounds),
     .above = NAMED(above),

@@ -128,7 +128,8 @@ const char *inmo_lab_model_label(const char *model)
         {"inmo-lightgcn", "INMO-LGCN"}, {"inmo-mf", "INMO-MF"},       {"inmo-ngcf", "INMO-NGCF"},
         {"inmo-imc-gae", "INMO-IMC-GAE"}, {"lightgcn", "LightGCN"},   {"mf", "MF"},
         {"ngcf", "NGCF"},               {"imc-gae", "IMC-GAE"},       {"imc-lightgcn", "IMC-LGCN"},
-        {"idcf-lightgcn", "IDCF-LGCN"}, {"neumf", "NeuMF"},           {"mult-vae", "Mult-VAE"},
+        {"idcf-lightgcn", "IDCF-LGCN"}, {"neumf", "NeuMF"},           {"inmo-neumf", "INMO-NeuMF"},
+        {"mult-vae", "Mult-VAE"},
         {"item-knn", "ItemKNN"},        {"ease", "EASE"},             {"ials", "iALS"},
         {"gf-cf", "GF-CF"},             {"popular", "Popular"},
     };

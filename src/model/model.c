@@ -7,24 +7,26 @@
 #include <string.h>
 
 static const struct inmo_model_kind kinds[] = {
-    {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn, NULL},
-    {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf, NULL},
-    {"inmo-ngcf", NULL, &inmo_provider_inmo, &inmo_backbone_ngcf, NULL},
-    {"inmo-imc-gae", NULL, &inmo_provider_inmo, &inmo_backbone_imc_gae, NULL},
-    {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn, NULL},
-    {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf, NULL},
-    {"ngcf", NULL, &inmo_provider_lookup, &inmo_backbone_ngcf, NULL},
-    {"imc-gae", NULL, &inmo_provider_average, &inmo_backbone_imc_gae, NULL},
-    {"imc-lightgcn", "imc-lgcn", &inmo_provider_average, &inmo_backbone_lightgcn, NULL},
-    {"item-knn", "knn", NULL, NULL, &inmo_system_knn},
-    {"ease", NULL, NULL, NULL, &inmo_system_ease},
-    {"ials", "als", NULL, NULL, &inmo_system_ials},
-    {"gf-cf", NULL, NULL, NULL, &inmo_system_gfcf},
-    {"mult-vae", "vae", NULL, NULL, &inmo_system_mult_vae},
-    {"popular", NULL, NULL, NULL, &inmo_system_popular},
+    {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn, NULL, NULL},
+    {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf, NULL, NULL},
+    {"inmo-ngcf", NULL, &inmo_provider_inmo, &inmo_backbone_ngcf, NULL, NULL},
+    {"inmo-imc-gae", NULL, &inmo_provider_inmo, &inmo_backbone_imc_gae, NULL, NULL},
+    {"inmo-neumf", NULL, &inmo_provider_inmo, &inmo_backbone_mf, NULL, &inmo_head_neumf},
+    {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn, NULL, NULL},
+    {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf, NULL, NULL},
+    {"ngcf", NULL, &inmo_provider_lookup, &inmo_backbone_ngcf, NULL, NULL},
+    {"neumf", NULL, &inmo_provider_lookup, &inmo_backbone_mf, NULL, &inmo_head_neumf},
+    {"imc-gae", NULL, &inmo_provider_average, &inmo_backbone_imc_gae, NULL, NULL},
+    {"imc-lightgcn", "imc-lgcn", &inmo_provider_average, &inmo_backbone_lightgcn, NULL, NULL},
+    {"item-knn", "knn", NULL, NULL, &inmo_system_knn, NULL},
+    {"ease", NULL, NULL, NULL, &inmo_system_ease, NULL},
+    {"ials", "als", NULL, NULL, &inmo_system_ials, NULL},
+    {"gf-cf", NULL, NULL, NULL, &inmo_system_gfcf, NULL},
+    {"mult-vae", "vae", NULL, NULL, &inmo_system_mult_vae, NULL},
+    {"popular", NULL, NULL, NULL, &inmo_system_popular, NULL},
 };
-const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|lightgcn|lgcn|mf|mf-bpr|ngcf|imc-gae|"
-                                "imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|mult-vae|vae|popular";
+const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
+                                "neumf|imc-gae|imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|mult-vae|vae|popular";
 const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf or mult-vae";
 
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
@@ -43,13 +45,15 @@ const struct inmo_model_kind *inmo_model_kind_at(size_t n)
 int64_t inmo_model_parameter_count(const struct inmo_model *model)
 {
     int64_t count = 0;
+    struct inmo_part part;
     for (size_t n = 0; n < model->tensors; n++)
         if (model->tensor[n].dtype == INMO_F32)
             count += model->tensor[n].rows * (model->tensor[n].columns > 0 ? model->tensor[n].columns : 1);
     if (model->kind->system)
         return count;
-    return ((int64_t)model->rows + model->kind->provider->extra_rows +
-            inmo_backbone_rows(model->kind->backbone, model->dim, model->layers)) * model->dim;
+    for (int n = 0; inmo_model_part(model, n, &part); n++)
+        count += inmo_part_size(&part, model->dim);
+    return count + ((int64_t)model->rows + model->kind->provider->extra_rows) * model->dim;
 }
 
 int inmo_model_width(const struct inmo_model *model)
@@ -76,6 +80,28 @@ int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int la
     for (int n = 0; backbone->part && backbone->part(dim, layers, n, &part); n++)
         rows += part.rows;
     return rows;
+}
+
+int32_t inmo_own_rows(const struct inmo_model_kind *kind, int dim, int layers)
+{
+    return inmo_backbone_rows(kind->backbone, dim, layers) +
+           inmo_head_rows(kind->head, inmo_backbone_width(kind->backbone, dim, layers), dim);
+}
+
+int inmo_model_part(const struct inmo_model *model, int n, struct inmo_part *part)
+{
+    const struct inmo_backbone *backbone = model->kind->backbone;
+    const struct inmo_head *head = model->kind->head;
+    int of_backbone = 0;
+    *part = (struct inmo_part){0};
+    while (backbone->part && of_backbone <= n && backbone->part(model->dim, model->layers, of_backbone, part))
+        of_backbone++;
+    return of_backbone > n || (head && head->part && head->part(inmo_model_width(model), n - of_backbone, part));
+}
+
+const float *inmo_model_head(const struct inmo_model *model)
+{
+    return model->own + (size_t)inmo_backbone_rows(model->kind->backbone, model->dim, model->layers) * (size_t)model->dim;
 }
 
 int inmo_regularises_output(const struct inmo_model_kind *kind)

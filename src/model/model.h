@@ -5,15 +5,17 @@
 
 #include "base/csr.h"
 #include "base/idmap.h"
+#include "model/head.h"
 #include "model/seam.h"
 #include "model/system.h"
 
-/* A name is a pair, or a system of its own shape. */
+/* A name is a pair, with or without a head, or a system of its own shape. */
 struct inmo_model_kind {
     const char *name, *alias;
     const struct inmo_provider *provider;
     const struct inmo_backbone *backbone;
     const struct inmo_system *system;
+    const struct inmo_head *head;  /* NULL: scores are dot products */
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
 /* Kind n of the list, from 0; NULL when there are not so many. */
@@ -42,7 +44,7 @@ static inline int inmo_kind_offers_unchosen(const struct inmo_model_kind *kind)
 
 struct inmo_model {
     const struct inmo_model_kind *kind;
-    int dim, layers;
+    int dim, layers;             /* columns of e */
     double alpha_reached;        /* of the epoch whose parameters these are */
     double popularity;           /* exponent of an item's degree in its representation */
     int alpha_one;               /* outside training alpha is 1, not the one reached */
@@ -51,7 +53,7 @@ struct inmo_model {
     int32_t rows;                // bound parameter rows
     const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
     const float *parameter;      // (rows + extra rows, dim); NULL for systems
-    float *own;                  // (backbone's rows, dim), never in the file's memory; NULL for systems
+    float *own;                  // (own rows, dim) of backbone and head, never in the file's memory; NULL for systems
     struct inmo_tensor *tensor;  // (tensors) of a system, in the order of its rules; NULL for others
     size_t tensors;
     void *tensor_block;          // owner of all tensors' numbers; NULL: each is allocated, or the file's
@@ -62,6 +64,11 @@ struct inmo_model {
 
 int64_t inmo_model_parameter_count(const struct inmo_model *model);
 int inmo_model_width(const struct inmo_model *model); /* columns of r; 0: no vectors */
+/* Rows that the own parameters of backbone and head take, one after the other. */
+int32_t inmo_own_rows(const struct inmo_model_kind *kind, int dim, int layers);
+/* Part n of them, and 1; 0 past the last. Their numbers stand one after the other, too: only the head's end has zeros. */
+int inmo_model_part(const struct inmo_model *model, int n, struct inmo_part *part);
+const float *inmo_model_head(const struct inmo_model *model);
 double inmo_model_alpha(const struct inmo_model *model);
 /* The next tensor of a system's model, named by its rule; data becomes the model's, whatever the status. */
 enum inmo_status inmo_model_add_tensor(struct inmo_model *model, int64_t rows, int64_t columns, void *data,

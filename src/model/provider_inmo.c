@@ -247,7 +247,7 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         .node_count = state->binding.rows,
         .out = state->gradient,
     };
-    struct inmo_gradient gradient = {state->gradient, NULL, NULL};
+    struct inmo_gradient gradient = {.value = state->gradient};
     struct part part = {0};
     struct inmo_graph named;
     general_gradient(state, rows, de);

@@ -104,7 +104,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
 /* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
 static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
 {
-    struct inmo_gradient gradient = {de, rows, NULL};
+    struct inmo_gradient gradient = {.value = de, .rows = rows};
     (void)state;
     return gradient;
 }

@@ -2,11 +2,13 @@
 #include "model/scorer.h"
 
 #include "base/memory.h"
+#include "kernel/kernel.h"
 
 #include <cblas.h>
 
 void inmo_scorer_close(struct inmo_scorer *scorer)
 {
+    inmo_head_source_close(&scorer->head);
     inmo_free(scorer->base);
     inmo_free(scorer->memory);
     inmo_free(scorer->r);
@@ -18,7 +20,7 @@ void inmo_scorer_close(struct inmo_scorer *scorer)
 struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user)
 {
     return (struct inmo_history){user, (int32_t)inmo_graph_degree(graph, user), graph->users,
-                                 graph->neighbour + graph->offset[user]};
+                                 graph->neighbour + graph->offset[user], NULL};
 }
 
 static void fill_scores(const void *context, const int32_t *who, int32_t count, void *scratch, float *score)
@@ -54,6 +56,8 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
 {
     const struct inmo_model *model = scorer->model;
     const struct inmo_provider *provider = model->kind->provider;
+    const struct inmo_graph *graph = scorer->graph;
+    enum inmo_status status;
     if (with_memory) {
         size_t width = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
         scorer->memory = inmo_alloc((size_t)scorer->graph->nodes * width, sizeof(float));
@@ -63,8 +67,14 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
         if (provider->base)
             provider->base(&bound->binding, model->parameter, scorer->base);
     }
-    return inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha, model->popularity,
-                          scorer->r, scorer->memory, error);
+    status = inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha, model->popularity,
+                            scorer->r, scorer->memory, error);
+    if (!status && model->kind->head) {
+        status = inmo_head_source_open(&scorer->head, model->kind->head, scorer->dim, inmo_model_head(model), scorer->r,
+                                       graph->users, graph->items, error);
+        scorer->fill = scorer->head.fill;
+    }
+    return status;
 }
 
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
@@ -74,6 +84,7 @@ enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_
     const struct inmo_graph *graph = bound->binding.graph;
     enum inmo_status status;
     *scorer = (struct inmo_scorer){.model = model, .graph = graph, .dim = inmo_model_width(model)};
+    scorer->by_dot = scorer->dim > 0 && !model->kind->head;
     scorer->r = inmo_alloc((size_t)graph->nodes * (size_t)scorer->dim, sizeof(float));
     if (!scorer->r)
         status = inmo_fail_memory(error, "the representations");
@@ -91,7 +102,7 @@ void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job)
     job->dim = scorer->dim;
     job->user = scorer->r;
     job->item = scorer->r + (size_t)scorer->graph->users * (size_t)scorer->dim;
-    job->fill = scorer->dim > 0 ? NULL : &scorer->fill;
+    job->fill = scorer->by_dot ? NULL : &scorer->fill;
 }
 
 enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
@@ -102,8 +113,19 @@ enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct 
     if (!scratch)
         return inmo_fail_memory(error, "the scores");
     openblas_set_num_threads(1); /* as in a ranking: the same bytes */
-    scorer->model->kind->system->score(scorer->state, who, 1, scratch, score);
+    if (scorer->head.scores)
+        scorer->head.head->score(scorer->head.scores, who->r, 1, scratch, score);
+    else
+        scorer->model->kind->system->score(scorer->state, who, 1, scratch, score);
     openblas_set_num_threads(blas_threads);
     inmo_free(scratch);
     return INMO_OK;
+}
+
+double inmo_scorer_pair(const struct inmo_scorer *scorer, const float *r, int32_t item)
+{
+    const float *other = scorer->r + ((size_t)scorer->graph->users + (size_t)item) * (size_t)scorer->dim;
+    if (scorer->by_dot)
+        return inmo_kernels()->dot(scorer->dim, r, other);
+    return scorer->head.head->pair(scorer->dim, inmo_model_head(scorer->model), r, other);
 }

@@ -9,12 +9,14 @@
 struct inmo_scorer {
     const struct inmo_model *model;
     const struct inmo_graph *graph;
-    int dim;                          /* 0: no vectors */
+    int dim;                          /* columns of r; 0: no vectors */
+    int by_dot;                       /* the score is the dot product of two rows of r */
     float *r;                         // (nodes, dim)
     /* What folding in somebody takes, when asked for; NULL for systems. */
     float *memory;                    // (nodes, the backbone's memory width)
     float *base;                      // (model's dim) embedding of a user of whom nothing is known; zero for lookup
     struct inmo_system_state *state;  // of a system, else NULL
+    struct inmo_head_source head;     // of a model with a head, else empty
     struct inmo_fill fill;
 };
 
@@ -25,9 +27,11 @@ enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_
 void inmo_scorer_close(struct inmo_scorer *scorer);
 /* The part of a ranking that says where scores come from. */
 void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job);
-/* One person's scores (items), of a model without vectors. */
+/* One person's scores (items), where they are no dot products. With a head, by who->r. */
 enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
                                  struct inmo_error *error);
+/* The score of somebody with the representation r for one item, of a model with vectors. */
+double inmo_scorer_pair(const struct inmo_scorer *scorer, const float *r, int32_t item);
 /* The history of a user of the graph. */
 struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user);
 

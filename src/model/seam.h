@@ -36,6 +36,7 @@ struct inmo_gradient {
     float *value;
     const struct inmo_rows *rows;
     const float *own;  // (backbone's rows, dim); NULL: it has none
+    const float *head; // (head's rows, dim) likewise
 };
 
 /* What a training step changes about the computation. Outside training: both dropouts 0. */
@@ -68,10 +69,11 @@ struct inmo_provider {
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);
 };
 
-/* One tensor among a backbone's own parameters, in the order they have in its block. */
+/* One tensor among a backbone's or a head's own parameters, in the order they have in its block. */
 struct inmo_part {
     char name[32];
     int32_t rows;
+    int32_t columns; /* 0: dim, as all of a backbone's have */
     int is_vector; /* one row, and a vector in files */
 };
 

@@ -25,6 +25,7 @@ struct inmo_history {
     int32_t user;         /* in the graph, or -1 */
     int32_t count, first;
     const int32_t *node;  // (count)
+    const float *r;       // what a model with a head scores by; NULL for systems
 };
 static inline int32_t inmo_history_item(const struct inmo_history *history, int32_t n)
 {

@@ -120,3 +120,16 @@ void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count)
     grouping->offset[0] = 0;
     grouping->rows.count = found + 1;
 }
+
+int32_t inmo_grouping_below(const struct inmo_grouping *grouping, int32_t bound)
+{
+    int32_t found = 0;
+    for (int32_t end = grouping->rows.count; found < end;) {
+        int32_t middle = found + (end - found) / 2;
+        if (grouping->node[middle] < bound)
+            found = middle + 1;
+        else
+            end = middle;
+    }
+    return found;
+}

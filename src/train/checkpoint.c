@@ -131,7 +131,7 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
     trainer->best_epoch = (int32_t)number_of(file, "best_epoch");
     trainer->best_score = number_of(file, "best_score");
     if (lazy_of(trainer))
-        inmo_lazy_restore(lazy_of(trainer), trainer->step);
+        inmo_lazy_restore(lazy_of(trainer), inmo_stepper_updates(trainer->stepper, trainer->step));
     text = inmo_tensorfile_metadata(file, "record");
     inmo_free(trainer->record);
     trainer->record_size = strlen(text ? text : "");

@@ -42,15 +42,25 @@ enum inmo_status inmo_lazy_make(const struct inmo_block *block, int32_t most, st
         inmo_lazy_free(&lazy);
         return inmo_fail_memory(error, "the optimiser");
     }
-    for (int k = 0; k < WINDOW; k++)
-        lazy.start[k] = 1;
     for (int k = 0; k < RING; k++) {
         double left = pow(0.9, k);
         lazy.decay_m[k] = left < 1e-30 ? 0 : (float)left; /* nothing beside any gradient; no subnormal numbers */
         lazy.decay_root[k] = (float)pow(0.999, 0.5 * k);
     }
+    inmo_lazy_reset(&lazy);
     *out = lazy;
     return INMO_OK;
+}
+
+void inmo_lazy_reset(struct inmo_lazy *lazy)
+{
+    lazy->now = 0;
+    memset(lazy->touched, 0, (size_t)lazy->block.rows * sizeof *lazy->touched);
+    memset(lazy->rate, 0, RING * sizeof *lazy->rate);
+    memset(lazy->pause, 0, RING * sizeof *lazy->pause);
+    memset(lazy->moment, 0, 4 * WINDOW * sizeof *lazy->moment);
+    for (int k = 0; k < WINDOW; k++)
+        lazy->start[k] = 1;
 }
 
 /* Update t adds one term to what every row misses that was last updated at t0 = t - k:

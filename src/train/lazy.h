@@ -58,6 +58,8 @@ void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const s
                           int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient);
 void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate);
 
+/* Begins anew, as made: no update has been done. All rows must be up to date; the moments are the caller's to clear. */
+void inmo_lazy_reset(struct inmo_lazy *lazy);
 /* Brings all rows up to date. */
 void inmo_lazy_settle(struct inmo_lazy *lazy);
 

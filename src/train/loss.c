@@ -179,7 +179,7 @@ void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw)
         inmo_kernels()->add_scaled(bpr->dim, 1, partial + (size_t)chunk * dim, dw);
 }
 
-double inmo_square_norms(const struct inmo_grouping *grouping, int dim, double l2, int by_node, const float *x,
+double inmo_square_norms(const struct inmo_norms *norms, const struct inmo_grouping *grouping, int by_node, const float *x,
                          float *gradient, double *term)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -189,10 +189,41 @@ double inmo_square_norms(const struct inmo_grouping *grouping, int dim, double l
         int32_t end = (chunk + 1) * CHUNK < count ? (chunk + 1) * CHUNK : count;
         double sum = 0;
         for (int32_t n = chunk * CHUNK; n < end; n++) {
-            size_t at = (size_t)(by_node ? grouping->rows.node[n] : n) * (size_t)dim;
-            sum += square_norm(kernels, dim, l2 * (grouping->offset[n + 1] - grouping->offset[n]), x + at, gradient + at);
+            size_t at = (size_t)(by_node ? grouping->rows.node[n] : n) * (size_t)norms->dim + (size_t)norms->columns.first;
+            double l2 = grouping->rows.node[n] < norms->users ? norms->user_l2 : norms->item_l2;
+            sum += square_norm(kernels, norms->columns.count, l2 * (grouping->offset[n + 1] - grouping->offset[n]), x + at,
+                               gradient + at);
         }
         term[chunk] = sum;
     }
     return sum_of(term, chunks);
+}
+
+/* BCE: ds = -factor σ(-s) of a positive, factor σ(s) of a negative. BPR: ∓factor σ(s_neg - s_pos) of the two. */
+double inmo_pair_loss(const void *context, int32_t first, int32_t positives, const float *score, float *ds)
+{
+    const struct inmo_pair_loss *loss = context;
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int32_t each = loss->negatives + 1, pairs = positives * each, margins = loss->is_bce ? pairs : positives;
+    double sum = 0;
+    (void)first;
+    for (int32_t begin = 0; begin < margins; begin += CHUNK) {
+        int32_t count = margins - begin < CHUNK ? margins - begin : CHUNK;
+        float margin[CHUNK], coefficient[CHUNK];
+        for (int32_t n = 0; n < count; n++) {
+            int32_t at = begin + n;
+            margin[n] = !loss->is_bce ? score[2 * at + 1] - score[2 * at] : at % each ? score[at] : -score[at];
+        }
+        sum += kernels->softplus(count, (float)loss->factor, margin, coefficient);
+        for (int32_t n = 0; n < count; n++) {
+            int32_t at = begin + n;
+            if (loss->is_bce) {
+                ds[at] = at % each ? coefficient[n] : -coefficient[n];
+            } else {
+                ds[2 * at] = -coefficient[n];
+                ds[2 * at + 1] = coefficient[n];
+            }
+        }
+    }
+    return loss->factor * sum;
 }

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "kernel/kernel.h"
+#include "model/head.h"
 #include "train/batch.h"
 
 #include <stdint.h>
@@ -45,9 +46,24 @@ double inmo_bpr_square_norms(const struct inmo_bpr *bpr, const struct inmo_group
 /* dw = Σ_b coefficient x_row (x_neg - x_pos). partial: (batch / CHUNK + 1, dim) scratch. */
 void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw);
 
-/* l2 Σ_n places(n) ‖x_n‖², n the rows of the grouping; x_n and its gradient are row n or, if by_node, row
- * rows.node[n]. Adds the gradient and returns the sum. term: (rows / CHUNK + 1) scratch. */
-double inmo_square_norms(const struct inmo_grouping *grouping, int dim, double l2, int by_node, const float *x,
+/* Of pairs (model/head.h), the judge; context is this structure. */
+struct inmo_pair_loss {
+    int is_bce;         /* factor Σ softplus(-s) of positives, softplus(s) of negatives; 0: BPR */
+    int32_t negatives;  /* of each positive; BPR: 1 */
+    double factor;
+};
+double inmo_pair_loss(const void *context, int32_t first, int32_t positives, const float *score, float *ds);
+
+/* Σ_n places(n) l2 ‖x_n‖², n the rows of the grouping, l2 that of users for nodes below users; x_n and its gradient are row n
+ * or, if by_node, row rows.node[n]; of x_n only some columns count. Adds the gradient and returns the sum. term: (rows /
+ * CHUNK + 1) scratch. */
+struct inmo_norms {
+    int32_t users;
+    double user_l2, item_l2;
+    int dim;
+    struct inmo_columns columns;
+};
+double inmo_square_norms(const struct inmo_norms *norms, const struct inmo_grouping *grouping, int by_node, const float *x,
                          float *gradient, double *term);
 
 #endif

@@ -44,14 +44,7 @@ double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping
     struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
     struct span user, item;
     double loss = 0;
-    int32_t split = 0;
-    for (int32_t end = rows->count; split < end;) { /* the first item */
-        int32_t middle = split + (end - split) / 2;
-        if (rows->node[middle] < users)
-            split = middle + 1;
-        else
-            end = middle;
-    }
+    int32_t split = inmo_grouping_below(grouping, users); /* the first item */
     user = span_of(0, split);
     item = span_of(split, rows->count);
 #pragma omp parallel num_threads(inmo_threads())

@@ -134,7 +134,7 @@ static enum inmo_status make_shell(const struct inmo_trainer *trainer, const str
     items = renumber(NULL, item_degree, data->items.count, item);
     inmo_free(item_degree);
     model->kind = kind;
-    model->dim = kind->provider || kind->system->vectors ? options->dim : 1;
+    model->dim = kind->provider || kind->system->vectors ? inmo_head_embedding(kind->head, options->dim) : 1;
     model->layers = kind->backbone && kind->backbone->needs_all ? options->layers : 0;
     model->alpha_one = strcmp(options->eval_alpha, "one") == 0;
     model->configuration = inmo_settings_json(settings, inmo_train_settings_of_model(), options);

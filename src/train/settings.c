@@ -58,10 +58,13 @@ static const struct inmo_setting table[] = {
      "Where parameters start: at random, or at the truncated SVD of the normalised interactions."},
     {"start-scale", 'r', AT(start_scale), 1e-12, 1e3, NULL, "Training", "SCALE",
      "Spectral start: factor of the singular vectors."},
-    {"loss", 's', AT(loss), 0, 0, "bpr|softmax|listwise", "Training", "LOSS",
-     "Pairwise; softmax of a positive over negatives that the batch shares; or listwise, the same with all items of "
-     "each user at once."},
+    {"loss", 's', AT(loss), 0, 0, "bpr|softmax|listwise|bce", "Training", "LOSS",
+     "Pairwise; softmax of a positive over negatives that the batch shares; listwise, the same with all items of each user "
+     "at once; or cross entropy, pair by pair. neumf models: bpr or bce."},
     {"negatives", 'i', AT(negatives), 1, 1 << 20, NULL, "Training", "N", "Shared negatives of the softmax loss."},
+    {"bce-negatives", 'i', AT(bce_negatives), 1, 1000, NULL, "Training", "N", "Negatives of each positive in the bce loss."},
+    {"pretrain", 'i', AT(pretrain), 0, 1000000, NULL, "Training", "N",
+     "Epochs that each half, product and perceptron, is first trained alone; --epochs come after them (neumf models)."},
     {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
      "Scores are divided by this in the softmax loss."},
     {"schedule", 's', AT(schedule), 0, 0, "constant|cosine|eager", "Training", "HOW",
@@ -73,6 +76,8 @@ static const struct inmo_setting table[] = {
     {"seed", 'u', AT(seed), 0, 9007199254740991.0, NULL, "Training", "N",
      "Seed of everything random; the same seed gives the same file."},
     {"eval-every", 'i', AT(eval_every), 1, 1000000, NULL, "Training", "N", "Epochs between validations."},
+    {"valid-users", 'i', AT(valid_users), 0, 1 << 30, NULL, "Training", "N",
+     "Validation looks at so many users, chosen by chance; 0: at all."},
     {"patience", 'i', AT(patience), 1, 1000000, NULL, "Training", "N",
      "Stop after this many epochs without a better validation score."},
     {"epochs", 'i', AT(epochs), 1, 1000000, NULL, "Training", "N", "Most epochs."},
@@ -101,6 +106,12 @@ int inmo_train_setting_may_differ(const struct inmo_setting *setting, const stru
     return setting->offset == AT(patience);
 }
 
+int32_t inmo_train_pretraining(const struct inmo_train_options *options)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(options->model);
+    return kind && kind->head ? kind->head->stages * options->pretrain : 0;
+}
+
 /* What the paper's authors settled on for Gowalla. */
 static const struct {
     const char *model;
@@ -118,6 +129,8 @@ static const struct {
     /* pairs the authors have no settings for: the backbone's, and of the module those it has under LightGCN */
     {"inmo-ngcf", 1e-3, 1e-3, 0.3, 0.1, 0.01, "normal"},
     {"inmo-imc-gae", 1e-3, 0, 0.3, 0.3, 0.01, "normal"},
+    {"neumf", 1e-2, 1e-2, 0, 0, 0, "kaiming"}, /* of Yelp; they give none for Gowalla */
+    {"inmo-neumf", 1e-2, 1e-2, 0.3, 0, 0.01, "normal"},
 };
 
 /* Where a model's best by the same search (docs/results.md: equal time for each, validation, one split of Gowalla) is not
@@ -178,6 +191,16 @@ static void hurry(struct inmo_train_options *options)
     options->patience = 25;
 }
 
+/* A head's losses go by pairs: what cost no more than one. */
+static void take_pair_recipe(struct inmo_train_options *options)
+{
+    options->schedule = "cosine";
+    options->pretrain = 10;
+    options->epochs = 30;
+    options->eval_every = 5;
+    options->patience = 15;
+}
+
 void inmo_train_options_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     *options = (struct inmo_train_options){
@@ -202,6 +225,7 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
         .start_scale = 0.1,
         .loss = "bpr",
         .negatives = 1024,
+        .bce_negatives = 4,
         .temperature = 1,
         .schedule = "constant",
         .storage = "float",
@@ -231,9 +255,17 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
             options->init = paper[n].init;
             options->self_weight = paper[n].self_weight;
         }
+    if (kind->head) {
+        options->loss = "bce";
+        options->pretrain = 100;
+        options->patience = 100;
+        options->valid_users = 2000; /* a ranking costs a hundred times that of dot products */
+    }
     if (!recipe || strcmp(recipe, "fast") == 0) {
         if (kind->system && kind->system->learning && kind->system->learning->adam)
             hurry(options);
+        else if (kind->head)
+            take_pair_recipe(options);
         else
             take_fast_recipe(options, kind);
     }
@@ -249,6 +281,11 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
         if (table[n].choices && !*(const char *const *)((const char *)options + table[n].offset))
             status = inmo_fail(error, INMO_USAGE, "--%s is missing; it must be one of %s", table[n].name,
                                table[n].choices);
+    if (!status && inmo_model_kind_find(options->model)->head && strcmp(options->loss, "bce") != 0 &&
+        strcmp(options->loss, "bpr") != 0)
+        status = inmo_fail(error, INMO_USAGE,
+                           "--loss: found '%s', expected bce or bpr for %s, whose score is no dot product", options->loss,
+                           options->model);
     if (!status && options->resume && !options->checkpoint)
         status = inmo_fail(error, INMO_USAGE, "--resume: no --checkpoint file to go on from");
     return status;

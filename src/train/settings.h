@@ -9,6 +9,8 @@ struct inmo_model_kind;
 void inmo_train_options_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind);
 /* Checks bounds, and what holds between options. */
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error);
+/* Epochs of pretraining, which come before --epochs. */
+int32_t inmo_train_pretraining(const struct inmo_train_options *options);
 /* Of the rows that decide the model's bytes, those that may differ between the pieces of a resumed run (how far to go). */
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options);
 

@@ -8,14 +8,17 @@
 
 #include <string.h>
 
-/* The nodes that the batch of a step names: users, positives, and a negative for each or some that all share. */
+/* The nodes that the batch of a step names: users, positives, and a negative or several for each or some that all share. */
 static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
 {
     const struct inmo_train_options *options = stepper->options;
     int32_t batch = options->batch, *number = grouping->number, items = stepper->graph->items;
-    int shared = stepper->softmax.batch > 0;
+    int shared = stepper->softmax.batch > 0, is_bce = strcmp(options->loss, "bce") == 0;
     inmo_sampler_draw(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_BATCH), step * batch, batch, number,
-                      number + batch, shared ? NULL : number + 2 * batch);
+                      number + batch, shared || is_bce ? NULL : number + 2 * batch);
+    if (is_bce)
+        inmo_sampler_draw_negatives(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_NEGATIVE), step * batch, batch,
+                                    options->bce_negatives, number, number + 2 * batch);
     if (shared) {
         uint64_t key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
         for (int32_t n = 0; n < options->negatives; n++)
@@ -85,11 +88,62 @@ static struct inmo_bpr pairwise_of(const struct inmo_stepper *stepper, const str
     };
 }
 
+/* λ for each place, where squared norms are not the business of the loss itself. With bce it is the mean over pairs, and a
+ * place of a user is in all of its positive's. */
+static struct inmo_norms norms_of(const struct inmo_stepper *stepper, int dim, struct inmo_columns columns)
+{
+    const struct inmo_train_options *options = stepper->options;
+    double l2 = options->l2 / options->batch;
+    int is_bce = strcmp(options->loss, "bce") == 0;
+    return (struct inmo_norms){stepper->graph->users, l2, is_bce ? l2 / (options->bce_negatives + 1) : l2, dim, columns};
+}
+
+/* The stage of pretraining that a step belongs to; the number of stages: none of them. */
+static int stage_of(const struct inmo_stepper *stepper, int64_t step)
+{
+    int64_t steps = inmo_stepper_steps_per_epoch(stepper) * stepper->options->pretrain, stages = stepper->head->stages;
+    return (int)(step < stages * steps ? step / steps : stages);
+}
+
+static struct inmo_columns columns_of(const struct inmo_stepper *stepper, int64_t step, int width)
+{
+    if (!stepper->head || !stepper->head->trains)
+        return (struct inmo_columns){0, width};
+    return stepper->head->trains(width, stage_of(stepper, step));
+}
+
+/* The loss of pairs, whatever scores them. l2: whether it falls on r. */
+static double judge_pairs(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, int64_t step, const float *r,
+                          int l2)
+{
+    const struct inmo_train_options *options = stepper->options;
+    struct inmo_pair_loss kind = {strcmp(options->loss, "bce") == 0, stepper->pair_negatives, 0};
+    struct inmo_norms norms = norms_of(stepper, stepper->width, columns_of(stepper, step, stepper->width));
+    struct inmo_pairs pairs = {
+        .batch = options->batch,
+        .negatives = stepper->pair_negatives,
+        .row = grouping->row,
+        .rows = grouping->rows.count,
+        .user_rows = inmo_grouping_below(grouping, stepper->graph->users),
+        .offset = grouping->offset,
+        .entry = grouping->entry,
+        .r = r,
+        .judge = inmo_pair_loss,
+        .context = &kind,
+    };
+    double loss;
+    kind.factor = 1.0 / ((double)options->batch * (kind.is_bce ? kind.negatives + 1 : 1));
+    loss = stepper->head->run(stepper->head_state, inmo_stepper_head(stepper), stage_of(stepper, step), &pairs, stepper->dr);
+    return l2 ? loss + inmo_square_norms(&norms, grouping, 0, r, stepper->dr, stepper->term) : loss;
+}
+
 /* Loss of the representations r, by rows; leaves dr. */
-static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, const float *r, double l2)
+static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, int64_t step, const float *r, double l2)
 {
     struct inmo_bpr bpr;
     double loss;
+    if (stepper->head)
+        return judge_pairs(stepper, grouping, step, r, l2 > 0);
     if (stepper->listwise.batch > 0)
         return inmo_listwise_run(&stepper->listwise, r, stepper->dr);
     if (stepper->softmax.batch > 0) {
@@ -106,10 +160,10 @@ static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *gr
 static double self_enhance(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, float *gradient)
 {
     const struct inmo_train_options *options = stepper->options;
-    size_t dim = (size_t)options->dim, w = ((size_t)stepper->binding.rows + 2) * dim;
+    size_t dim = (size_t)stepper->binding.dim, w = ((size_t)stepper->binding.rows + 2) * dim;
     struct inmo_bpr bpr = {
         .batch = options->batch,
-        .dim = options->dim,
+        .dim = stepper->binding.dim,
         .factor = options->self_weight / options->batch,
         .x = stepper->parameter,
         .index = grouping->number,
@@ -122,7 +176,7 @@ static double self_enhance(struct inmo_stepper *stepper, const struct inmo_group
     inmo_bpr_backward_w(&bpr, stepper->partial, gradient + w);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < grouping->rows.count; n++)
-        inmo_kernels()->add_scaled(options->dim, 1, stepper->self_gradient + (size_t)n * dim,
+        inmo_kernels()->add_scaled(stepper->binding.dim, 1, stepper->self_gradient + (size_t)n * dim,
                                    gradient + (size_t)grouping->node[n] * dim);
     return loss;
 }
@@ -158,29 +212,53 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
         r = memcpy(stepper->read, r, (size_t)rows->count * (size_t)stepper->width * sizeof *r);
     if (stepper->item_scale)
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, r);
-    loss = judge(stepper, grouping, r, l2_on_r ? options->l2 : 0);
+    loss = judge(stepper, grouping, step, r, l2_on_r ? options->l2 : 0);
 
     /* and back: de, then the gradient of the parameters */
     if (stepper->item_scale)
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, stepper->dr);
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
-    if (!l2_on_r && options->l2 > 0 && stepper->listwise.batch == 0)
-        loss += inmo_square_norms(grouping, options->dim, options->l2 / options->batch, backbone->needs_all, e, de,
-                                  stepper->term);
+    if (!l2_on_r && options->l2 > 0 && stepper->listwise.batch == 0) {
+        struct inmo_norms norms =
+            norms_of(stepper, stepper->binding.dim, columns_of(stepper, step, stepper->binding.dim));
+        loss += inmo_square_norms(&norms, grouping, backbone->needs_all, e, de, stepper->term);
+    }
     *gradient = provider->backward(stepper->provider, e_rows, de);
     gradient->own = backbone->own_gradient ? backbone->own_gradient(stepper->backbone) : NULL;
+    gradient->head = stepper->kind->head ? stepper->head->own_gradient(stepper->head_state) : NULL;
     if (stepper->self_sampler.count > 0)
         loss += self_enhance(stepper, stepper->self_grouping + which, gradient->value);
     mark_positions(stepper, 0);
     return loss;
 }
 
+/* Some of the rows that follow the provider's. */
+static void update_own(struct inmo_stepper *stepper, int64_t first, int64_t rows, struct inmo_adam adam, const float *gradient)
+{
+    int64_t at = first * stepper->binding.dim;
+    if (gradient)
+        inmo_adam_rows(rows, stepper->binding.dim, adam, gradient, stepper->m + at, stepper->root + at,
+                       stepper->parameter + at);
+}
+
+/* Adam as before its first step; between epochs, when no row is behind. */
+static void begin_anew(struct inmo_stepper *stepper)
+{
+    size_t size = (size_t)stepper->parameter_rows * (size_t)stepper->binding.dim;
+    memset(stepper->m, 0, size * sizeof *stepper->m);
+    memset(stepper->root, 0, size * sizeof *stepper->root);
+    if (stepper->lazy.touched)
+        inmo_lazy_reset(&stepper->lazy);
+}
+
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
     struct inmo_gradient gradient;
-    struct inmo_adam adam = inmo_adam_at(learning_rate, step + 1);
-    int64_t own = stepper->provider_rows * stepper->binding.dim;
+    int64_t updates = inmo_stepper_updates(stepper, step);
+    struct inmo_adam adam = inmo_adam_at(learning_rate, updates + 1);
     double loss;
+    if (updates == 0 && step > 0)
+        begin_anew(stepper);
     if (stepper->term_row && !stepper->item_scale) {
         const struct inmo_grouping *grouping = stepper->grouping + prepare(stepper, step);
         struct inmo_bpr bpr = pairwise_of(stepper, grouping, stepper->lazy.current, stepper->options->l2);
@@ -192,9 +270,9 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     else
         inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.value, stepper->m, stepper->root,
                        stepper->parameter);
-    if (gradient.own)
-        inmo_adam_rows(stepper->parameter_rows - stepper->provider_rows, stepper->binding.dim, adam, gradient.own,
-                       stepper->m + own, stepper->root + own, stepper->parameter + own);
+    update_own(stepper, stepper->provider_rows, stepper->own_rows, adam, gradient.own);
+    update_own(stepper, stepper->provider_rows + stepper->own_rows,
+               stepper->parameter_rows - stepper->provider_rows - stepper->own_rows, adam, gradient.head);
     return loss;
 }
 

@@ -20,9 +20,13 @@ struct inmo_stepper {
     int32_t user_rows;                   // inmo: template users come first
     struct inmo_provider_state *provider;
     struct inmo_backbone_state *backbone;
+    const struct inmo_head *head;        // of the model, or the dot product, where the loss goes by pairs; else NULL
+    struct inmo_head_state *head_state;
+    int32_t pair_negatives;              // of each positive
 
     int64_t provider_rows;   // bound + extra
-    int64_t parameter_rows;  // and the backbone's own, which follow
+    int64_t own_rows;        // the backbone's own, which follow
+    int64_t parameter_rows;  // all: and the head's
     float *parameter, *m, *root;  // (parameter_rows, dim) each; Adam's moments, the second as its root
     int width;               // columns of r
 
@@ -30,7 +34,7 @@ struct inmo_stepper {
 
     struct inmo_csr self_list;          // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
-    int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; listwise: all
+    int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; bce: 2 batch + negatives for each; listwise: all
     /* Batches depend on the number of their step alone, so threads make several at once, one each. */
     int32_t ahead;           // of these
     int64_t first;           // step of the first of them; -1: none yet
@@ -61,8 +65,17 @@ static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
 {
     return stepper->parameter + (size_t)stepper->provider_rows * (size_t)stepper->binding.dim;
 }
+/* And the head's. */
+static inline const float *inmo_stepper_head(const struct inmo_stepper *stepper)
+{
+    return inmo_stepper_own(stepper) + (size_t)stepper->own_rows * (size_t)stepper->binding.dim;
+}
 /* In an epoch: every interaction once as a positive, in number for the losses that draw them. */
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
+
+/* Stages of a head's pretraining come first, --pretrain epochs each; Adam begins anew with each of them, and after them. Its
+ * updates since then, before this step. */
+int64_t inmo_stepper_updates(const struct inmo_stepper *stepper, int64_t step);
 
 /* The gradient at the current parameters for the batch of this step; also used alone by tests. Returns the loss. */
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient);

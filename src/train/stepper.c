@@ -45,6 +45,8 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
     inmo_free(stepper->root);
     inmo_free(stepper->m);
     inmo_free(stepper->parameter);
+    if (stepper->head_state)
+        stepper->head->destroy(stepper->head_state);
     if (stepper->backbone)
         stepper->kind->backbone->destroy(stepper->backbone);
     if (stepper->provider)
@@ -136,18 +138,22 @@ static void start_parameters(struct inmo_stepper *stepper)
     for (size_t j = 0; has_w && j < dim; j++)
         stepper->parameter[(size_t)drawn + j] = 1;
     if (backbone->start)
-        backbone->start(options->dim, options->layers, options->init_scale,
+        backbone->start(stepper->binding.dim, options->layers, options->init_scale,
                         inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), stepper->parameter + own);
+    if (stepper->kind->head)
+        stepper->kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
+                                   (float *)inmo_stepper_head(stepper));
 }
 
 /* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
- * t_u = c U_u/√d_u make e point where U S and V S do. A lookup table starts at c U and c V themselves. */
+ * t_u = c U_u/√d_u make e point where U S and V S do. A lookup table starts at c U and c V themselves. Columns beyond --dim,
+ * which a head asks for, stay at random. */
 static enum inmo_status start_spectral(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     const struct inmo_graph *graph = stepper->graph;
     const struct inmo_train_options *options = stepper->options;
     struct inmo_svd *svd = NULL;
-    size_t dim = (size_t)options->dim;
+    size_t dim = (size_t)options->dim, width = (size_t)stepper->binding.dim;
     int is_inmo = stepper->node_of_row != NULL;
     enum inmo_status status = inmo_svd_compute(graph, options->dim, 1, SVD_ITERATIONS, options->seed, &svd, error);
     if (status)
@@ -161,10 +167,10 @@ static enum inmo_status start_spectral(struct inmo_stepper *stepper, struct inmo
         if (is_inmo)
             scale *= graph->inverse_root_degree[node];
         for (size_t j = 0; j < dim; j++)
-            stepper->parameter[(size_t)r * dim + j] = j < (size_t)svd->rank ? (float)(scale * from[j]) : 0;
+            stepper->parameter[(size_t)r * width + j] = j < (size_t)svd->rank ? (float)(scale * from[j]) : 0;
     }
     for (size_t j = 0; is_inmo && j < 2 * dim; j++)
-        stepper->parameter[(size_t)stepper->binding.rows * dim + j] = 0;
+        stepper->parameter[((size_t)stepper->binding.rows + j / dim) * width + j % dim] = 0;
     inmo_svd_free(svd);
     return INMO_OK;
 }
@@ -218,7 +224,7 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
                                      struct inmo_error *error)
 {
     const struct inmo_train_options *options = stepper->options;
-    size_t batch = (size_t)options->batch, dim = (size_t)options->dim, places = (size_t)stepper->places;
+    size_t batch = (size_t)options->batch, dim = (size_t)stepper->binding.dim, places = (size_t)stepper->places;
     size_t size = (size_t)stepper->parameter_rows * dim;
     enum inmo_status status = inmo_sampler_make(train, &stepper->sampler, error);
     if (!status)
@@ -240,7 +246,7 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     }
     if (status)
         return status;
-    stepper->parameter = inmo_alloc(size, sizeof(float));
+    stepper->parameter = inmo_alloc_zero(size, sizeof(float));
     stepper->m = inmo_alloc_zero(size, sizeof(float));
     stepper->root = inmo_alloc_zero(size, sizeof(float));
     stepper->dr = inmo_alloc(places * (size_t)stepper->width, sizeof(float));
@@ -260,10 +266,10 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
         !stepper->partial || !stepper->coefficient || !stepper->term)
         return inmo_fail_memory(error, "training");
     if (!stepper->kind->backbone->needs_all && stepper->kind->provider->touches && !loss_is(stepper, "listwise")) {
-        struct inmo_block block = {stepper->provider_rows, options->dim, stepper->parameter, stepper->m, stepper->root};
+        struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m, stepper->root};
         status = inmo_lazy_make(&block, stepper->places, &stepper->lazy, error);
         if (!status && stepper->kind->provider->is_table && stepper->kind->backbone->passes_through &&
-            loss_is(stepper, "bpr")) {
+            loss_is(stepper, "bpr") && !stepper->head) {
             stepper->term_row = inmo_alloc(7 * batch, sizeof *stepper->term_row);
             stepper->term_factor = inmo_alloc(7 * batch, sizeof *stepper->term_factor);
             if (!stepper->term_row || !stepper->term_factor)
@@ -283,25 +289,30 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         return inmo_fail_memory(error, "training");
     stepper->kind = kind;
     stepper->options = options;
+    stepper->head = kind->head || !loss_is(stepper, "bce") ? kind->head : &inmo_head_dot;
+    stepper->pair_negatives = loss_is(stepper, "bce") ? options->bce_negatives : 1;
     stepper->places = loss_is(stepper, "listwise")  ? graph->nodes
                       : loss_is(stepper, "softmax") ? 2 * options->batch + options->negatives
-                                                    : 3 * options->batch;
+                                                    : (2 + stepper->pair_negatives) * options->batch;
     stepper->graph = graph;
-    stepper->binding = (struct inmo_binding){.graph = graph, .dim = options->dim, .rows = graph->nodes};
-    stepper->width = inmo_backbone_width(kind->backbone, options->dim, options->layers);
+    stepper->binding = (struct inmo_binding){
+        .graph = graph, .dim = inmo_head_embedding(kind->head, options->dim), .rows = graph->nodes};
+    stepper->width = inmo_backbone_width(kind->backbone, stepper->binding.dim, options->layers);
     if (kind->provider->templates)
         status = bind_templates(stepper, error);
     if (!status) {
         stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
-        stepper->parameter_rows =
-            stepper->provider_rows + inmo_backbone_rows(kind->backbone, options->dim, options->layers);
+        stepper->own_rows = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
+        stepper->parameter_rows = stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
         status = make_buffers(stepper, train, error);
     }
     if (!status) {
         stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
-        stepper->backbone = kind->backbone->create(graph, options->dim, options->layers, stepper->places,
+        stepper->backbone = kind->backbone->create(graph, stepper->binding.dim, options->layers, stepper->places,
                                                     strcmp(options->storage, "half") == 0);
-        if (!stepper->provider || !stepper->backbone)
+        if (stepper->head)
+            stepper->head_state = stepper->head->create(stepper->width, options->batch, stepper->pair_negatives);
+        if (!stepper->provider || !stepper->backbone || (stepper->head && !stepper->head_state))
             status = inmo_fail_memory(error, "training");
     }
     if (status) {
@@ -325,4 +336,11 @@ int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper)
     if (stepper->listwise.batch > 0)
         return inmo_listwise_steps(&stepper->listwise);
     return (stepper->graph->edges + batch - 1) / batch;
+}
+
+int64_t inmo_stepper_updates(const struct inmo_stepper *stepper, int64_t step)
+{
+    int64_t steps = stepper->head ? inmo_stepper_steps_per_epoch(stepper) * stepper->options->pretrain : 0;
+    int64_t stages = stepper->head ? stepper->head->stages : 0;
+    return step < stages * steps ? step % steps : step - stages * steps;
 }

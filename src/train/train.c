@@ -35,6 +35,11 @@ struct run {
     const char *stopped;        /* NULL: goes on */
 };
 
+static int32_t all_epochs(const struct inmo_trainer *trainer)
+{
+    return trainer->pretraining + trainer->options->epochs;
+}
+
 static void show(struct run *run, int always)
 {
     const struct inmo_trainer *trainer = &run->trainer;
@@ -46,7 +51,7 @@ static void show(struct run *run, int always)
     struct inmo_progress progress = {
         .stage = "training",
         .done = (double)trainer->step / (double)trainer->steps_per_epoch,
-        .total = trainer->options->epochs,
+        .total = all_epochs(trainer),
         .unit = "epochs",
         .seconds = now - run->start,
         .loss = in_epoch > 0 ? trainer->loss_sum / (double)in_epoch : trainer->final_loss,
@@ -70,6 +75,7 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     const struct inmo_stepper *stepper = trainer->stepper;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, trainer->epoch);
     struct inmo_rank source = {.user = run->r};
+    struct inmo_head_source head = {0};
     enum inmo_status status;
     if (trainer->own)
         return inmo_own_validate(trainer->own, run->validation, score, error);
@@ -77,8 +83,16 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
     status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, inmo_stepper_own(stepper),
                             alpha, options->popularity, run->r, NULL, error);
+    if (!status && run->kind->head) {
+        status = inmo_head_source_open(&head, run->kind->head, stepper->width, inmo_stepper_head(stepper), run->r,
+                                       run->graph->users, run->graph->items, error);
+        source.fill = &head.fill;
+    }
     /* Not interruptible: a validation is short, and a run that stops between steps resumes exactly. */
-    return status ? status : inmo_validation_ndcg(run->validation, &source, NULL, score, error);
+    if (!status)
+        status = inmo_validation_ndcg(run->validation, &source, NULL, score, error);
+    inmo_head_source_close(&head);
+    return status;
 }
 
 /* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the time
@@ -87,7 +101,7 @@ static int out_of_patience(const struct run *run)
 {
     const struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
-    return run->validation && trainer->best_epoch >= 0 && trainer->epoch % options->eval_every == 0 &&
+    return run->validation && trainer->best_epoch >= 0 && (trainer->epoch - trainer->pretraining) % options->eval_every == 0 &&
            trainer->epoch - 1 - trainer->best_epoch >= options->patience;
 }
 
@@ -96,13 +110,14 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
+    int32_t done = trainer->epoch + 1 - trainer->pretraining;
     double score = NAN;
     enum inmo_status status = INMO_OK;
     trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
     trainer->loss_sum = 0;
     if (trainer->stepper)
         inmo_stepper_settle(trainer->stepper); /* after every epoch, validated or not, so that all runs do it alike */
-    if (run->validation && ((trainer->epoch + 1) % options->eval_every == 0 || trainer->epoch + 1 == options->epochs)) {
+    if (run->validation && done > 0 && (done % options->eval_every == 0 || done == options->epochs)) {
         status = validate(run, &score, error);
         if (status)
             return status;
@@ -123,7 +138,7 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
 static double learning_rate_at(const struct inmo_trainer *trainer)
 {
     const struct inmo_train_options *options = trainer->options;
-    double share = (double)trainer->step / ((double)options->epochs * (double)trainer->steps_per_epoch);
+    double share = (double)trainer->step / ((double)all_epochs(trainer) * (double)trainer->steps_per_epoch);
     double eager = strcmp(options->schedule, "eager") == 0
                        ? pow(0.25, (double)trainer->step / (double)trainer->steps_per_epoch) : 0;
     if (strcmp(options->schedule, "constant") == 0)
@@ -158,7 +173,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     enum inmo_status status = INMO_OK;
     if (out_of_patience(run))
         run->stopped = "patience"; /* resumed after it had stopped */
-    while (!status && !run->stopped && trainer->epoch < options->epochs) {
+    while (!status && !run->stopped && trainer->epoch < all_epochs(trainer)) {
         int64_t end = ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
         while (!status && trainer->step < end) {
             if (inmo_is_interrupted(run->hooks)) {
@@ -223,6 +238,8 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     if (inmo_csr_count(&data->valid) > 0)
         status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
                                      &run->validation, error);
+    if (!status && run->validation)
+        inmo_validation_sample(run->validation, options->valid_users, options->seed);
     if (status || !trainer->block.parameter)
         return status;
     status = inmo_trainer_fingerprint(data, options, &trainer->fingerprint, error);
@@ -243,7 +260,7 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     } else {
         inmo_note(run->hooks, INMO_WARNING,
                   "the data set has no validation part: training runs for all %d epochs and keeps the last one",
-                  options->epochs);
+                  all_epochs(trainer));
     }
     if (!status && options->resume) {
         if (access(options->checkpoint, F_OK) == 0) {
@@ -328,6 +345,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     run.last_saved = run.start;
     trainer->data = data;
     trainer->options = options;
+    trainer->pretraining = inmo_train_pretraining(options);
     trainer->best_epoch = -1;
     trainer->best_score = NAN;
     trainer->final_loss = NAN;

@@ -13,6 +13,7 @@ struct inmo_trainer {
     struct inmo_block block;       /* what the steps change; belongs to one of the two */
     uint64_t fingerprint;     /* of the data and of the options that must not change between pieces */
 
+    int32_t pretraining;      /* epochs that come before --epochs; they are not validated */
     int32_t epoch;            /* running, from 0 */
     int64_t step;             /* done in all */
     int64_t steps_per_epoch;

@@ -4,7 +4,7 @@
  *     r · r_i = base · r_i + Σ_{j in history} term_j · r_i
  *
  * so the parts sum to the score, to rounding. The same holds for systems without vectors whose score is a sum over the
- * history. Where it is none (under ngcf, of mult-vae) the part of an item is what the score would lose without it, and the
+ * history. Where it is none (under ngcf, with a head, of mult-vae) the part of an item is what the score would lose without it, and the
  * rest, which no single item accounts for, is a part of its own: the sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
@@ -75,18 +75,15 @@ static enum inmo_status by_vectors(const struct inmo_view *view, const struct in
 static enum inmo_status by_absence(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
                                    struct inmo_explanation *explanation, struct inmo_error *error)
 {
-    const struct inmo_kernels *kernels = inmo_kernels();
-    const float *target = inmo_view_item_row(view, wanted);
-    int dim = view->scorer.dim;
-    float *r = inmo_alloc((size_t)dim, sizeof *r);
+    float *r = inmo_alloc((size_t)view->scorer.dim, sizeof *r);
     double rest;
     if (!r)
         return inmo_fail_memory(error, "the explanation");
-    rest = explanation->score = kernels->dot(dim, person->r, target);
+    rest = explanation->score = inmo_scorer_pair(&view->scorer, person->r, wanted);
     for (int32_t n = 0; n < person->count && depends_on_history(view); n++) {
         double lost;
         inmo_person_without(view, person, person->item[n], r);
-        lost = explanation->score - kernels->dot(dim, r, target);
+        lost = explanation->score - inmo_scorer_pair(&view->scorer, r, wanted);
         add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), lost);
         rest -= lost;
     }
@@ -106,7 +103,7 @@ static enum inmo_status by_scores(const struct inmo_view *view, const struct inm
     if (!status)
         explanation->score = score[wanted];
     for (int32_t n = 0; n < person->count && !status; n++) {
-        struct inmo_history alone = {-1, 1, 0, person->item + n};
+        struct inmo_history alone = {-1, 1, 0, person->item + n, NULL};
         status = inmo_scorer_one(&view->scorer, &alone, score, error);
         add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), score[wanted]);
     }
@@ -127,7 +124,7 @@ static enum inmo_status by_missing(const struct inmo_view *view, const struct in
     if (!status)
         rest = explanation->score = score[wanted];
     for (int32_t n = 0; n < person->count && !status; n++) {
-        struct inmo_history without = {-1, person->count - 1, 0, others};
+        struct inmo_history without = {-1, person->count - 1, 0, others, NULL};
         memcpy(others, person->item, (size_t)n * sizeof *others);
         memcpy(others + n, person->item + n + 1, (size_t)(person->count - n - 1) * sizeof *others);
         status = inmo_scorer_one(&view->scorer, &without, score, error);
@@ -172,7 +169,7 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
     }
     if ((system && !system->personal) || inmo_person_falls_back(view, &person))
         by_popularity(view, wanted, explanation); /* as in recommend: the list is by popularity, and so is the reason */
-    else if (!system && !view->model->kind->backbone->affine)
+    else if (!system && (!view->model->kind->backbone->affine || view->model->kind->head))
         status = by_absence(view, &person, wanted, explanation, error);
     else if (inmo_view_has_vectors(view))
         status = by_vectors(view, &person, wanted, explanation, error);

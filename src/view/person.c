@@ -219,7 +219,7 @@ enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inm
         goto done;
     for (int32_t n = 0; n < person.count; n++)
         person.usable += usable(view, person.item[n]);
-    if (inmo_view_has_vectors(view))
+    if (view->scorer.dim > 0)
         status = represent(view, &person, error);
     if (status)
         goto done;

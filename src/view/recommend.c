@@ -111,7 +111,7 @@ static enum inmo_status best_for(const struct inmo_view *view, const float *r, c
     return status;
 }
 
-/* The same by a system's own scores for a history. */
+/* The same by the scores of a system or a head. */
 static enum inmo_status best_scored(const struct inmo_view *view, const struct inmo_history *history,
                                     const uint8_t *closed, int k, struct inmo_list *list, struct inmo_error *error)
 {
@@ -201,15 +201,15 @@ static enum inmo_status alike(const struct inmo_view *view, int of_items, int32_
                               struct inmo_error *error)
 {
     const struct inmo_system *system = view->model->kind->system;
-    struct inmo_history alone = {-1, 1, 0, &self};
+    struct inmo_history alone = {-1, 1, 0, &self, NULL};
     if (inmo_view_has_vectors(view)) {
         cosines(view, of_items ? inmo_view_item_row(view, 0) : view->scorer.r,
                 of_items ? view->items.count : view->users.count, self, score);
         return INMO_OK;
     }
-    if (!of_items || !system->additive)
+    if (!of_items || !system || !system->additive)
         return inmo_fail(error, INMO_UNSUPPORTED,
-                         "%s cannot say which %s are alike; models with vectors can (inmo models, lightgcn, mf, ials), "
+                         "%s cannot say which %s are alike; models whose score is a product of vectors can (inmo-lightgcn, lightgcn, mf, ials, ...), "
                          "and for items also item-knn, ease and gf-cf",
                          view->model->kind->name, of_items ? "items" : "users");
     return inmo_scorer_one(&view->scorer, &alone, score, error);

@@ -14,13 +14,13 @@ struct inmo_view {
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
     struct inmo_scorer scorer;         // r, and what folding in takes; or a system's own scores
-    struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass; NULL without vectors
+    struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass; NULL where scores are no dot products
 };
 
 /* Whether a score is the dot product of two vectors. */
 static inline int inmo_view_has_vectors(const struct inmo_view *view)
 {
-    return view->scorer.dim > 0;
+    return view->scorer.by_dot;
 }
 
 static inline const float *inmo_view_item_row(const struct inmo_view *view, int32_t item)
@@ -54,7 +54,7 @@ static inline int inmo_person_falls_back(const struct inmo_view *view, const str
 }
 static inline struct inmo_history inmo_person_history(const struct inmo_person *person)
 {
-    return (struct inmo_history){person->user, person->count, 0, person->item};
+    return (struct inmo_history){person->user, person->count, 0, person->item, person->r};
 }
 
 /* Whether the embedding is a row of the person's own. */

@@ -1,0 +1,150 @@
+/* head.c - what all heads share; and the dot product as one. */
+#include "model/head.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+#include "model/pairs.h"
+
+#include <string.h>
+
+int inmo_head_embedding(const struct inmo_head *head, int dim)
+{
+    return head && head->embedding ? head->embedding(dim) : dim;
+}
+
+int64_t inmo_part_size(const struct inmo_part *part, int dim)
+{
+    return (int64_t)part->rows * (part->columns > 0 ? part->columns : dim);
+}
+
+int32_t inmo_head_rows(const struct inmo_head *head, int width, int dim)
+{
+    struct inmo_part part;
+    int64_t size = 0;
+    for (int n = 0; head && head->part && head->part(width, n, &part); n++)
+        size += inmo_part_size(&part, dim);
+    return (int32_t)((size + dim - 1) / dim);
+}
+
+static size_t user_bytes(const struct inmo_head *head, int width)
+{
+    return (size_t)head->users * (size_t)width * sizeof(float);
+}
+
+static void fill_scores(const void *context, const int32_t *who, int32_t count, void *scratch, float *score)
+{
+    const struct inmo_head_source *source = context;
+    size_t width = (size_t)source->width;
+    float *user = scratch; // (users, width), and then the head's own
+    for (int32_t n = 0; n < count; n++)
+        memcpy(user + (size_t)n * width, source->user + (size_t)who[n] * width, width * sizeof *user);
+    source->head->score(source->scores, user, count, (char *)scratch + user_bytes(source->head, source->width), score);
+}
+
+enum inmo_status inmo_head_source_open(struct inmo_head_source *source, const struct inmo_head *head, int width,
+                                       const float *own, const float *r, int32_t users, int32_t items,
+                                       struct inmo_error *error)
+{
+    *source = (struct inmo_head_source){.head = head, .width = width, .user = r};
+    source->scores = head->open(width, own, r + (size_t)users * (size_t)width, items);
+    if (!source->scores)
+        return inmo_fail_memory(error, "the scores");
+    source->fill = (struct inmo_fill){fill_scores, source, user_bytes(head, width) + head->scratch_bytes(width), head->users};
+    return INMO_OK;
+}
+
+void inmo_head_source_close(struct inmo_head_source *source)
+{
+    if (source->scores)
+        source->head->close(source->scores);
+    *source = (struct inmo_head_source){0};
+}
+
+/* ---- The dot product ------------------------------------------------------------------------------------------ */
+
+struct inmo_head_state {
+    int width;
+    float *ds;      // (pairs)
+    double *term;   // (batch)
+};
+
+static void dot_destroy(struct inmo_head_state *state)
+{
+    if (!state)
+        return;
+    inmo_free(state->term);
+    inmo_free(state->ds);
+    inmo_free(state);
+}
+
+static struct inmo_head_state *dot_create(int width, int32_t batch, int32_t negatives)
+{
+    struct inmo_head_state *state = inmo_alloc_zero(1, sizeof *state);
+    if (!state)
+        return NULL;
+    state->width = width;
+    state->ds = inmo_alloc((size_t)batch * ((size_t)negatives + 1), sizeof *state->ds);
+    state->term = inmo_alloc((size_t)batch, sizeof *state->term);
+    if (!state->ds || !state->term) {
+        dot_destroy(state);
+        return NULL;
+    }
+    return state;
+}
+
+/* The scores of one positive's pairs become their derivatives. */
+static double judge_positive(const struct inmo_head_state *state, const struct inmo_pairs *pairs, int32_t b)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    size_t width = (size_t)state->width;
+    int32_t each = pairs->negatives + 1;
+    float *ds = state->ds + (size_t)b * (size_t)each;
+    for (int32_t j = 0; j < each; j++)
+        ds[j] = kernels->dot(state->width, pairs->r + (size_t)pairs->row[b] * width,
+                             pairs->r + (size_t)pairs->row[inmo_pair_item(pairs, b, j)] * width);
+    return pairs->judge(pairs->context, b, 1, ds, ds);
+}
+
+static double dot_run(struct inmo_head_state *state, const float *own, int stage, const struct inmo_pairs *pairs, float *dr)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    size_t width = (size_t)state->width;
+    double loss = 0;
+    (void)own;
+    (void)stage;
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t b = 0; b < pairs->batch; b++)
+        state->term[b] = judge_positive(state, pairs, b);
+    for (int32_t b = 0; b < pairs->batch; b++)
+        loss += state->term[b];
+#pragma omp parallel for schedule(dynamic, 16) num_threads(inmo_threads())
+    for (int32_t n = 0; n < pairs->rows; n++) {
+        struct inmo_pair_walk walk = inmo_pair_walk(pairs, n);
+        float *sum = memset(dr + (size_t)n * width, 0, width * sizeof *dr), factor[INMO_PAIR_WALK];
+        int32_t pair[INMO_PAIR_WALK], other[INMO_PAIR_WALK], count;
+        while ((count = inmo_pair_walk_on(&walk, pair, other)) > 0) {
+            for (int32_t k = 0; k < count; k++)
+                factor[k] = state->ds[pair[k]];
+            kernels->add_rows(state->width, count, factor, other, pairs->r, sum);
+        }
+    }
+    return loss;
+}
+
+static double dot_pair(int width, const float *own, const float *user, const float *item)
+{
+    double sum = 0;
+    (void)own;
+    for (int j = 0; j < width; j++)
+        sum += (double)user[j] * item[j];
+    return sum;
+}
+
+const struct inmo_head inmo_head_dot = {
+    .name = "dot",
+    .create = dot_create,
+    .destroy = dot_destroy,
+    .run = dot_run,
+    .pair = dot_pair,
+};
