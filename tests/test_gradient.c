@@ -1,128 +1,7 @@
 /* test_gradient.c - the training step against an independent computation (tests/golden, numpy, float64, from
  * docs/math.md alone) and against finite differences: starting parameters, batches, dropout, loss, gradients,
  * two Adam steps, representations, and somebody unseen, for all models, whole and with half of the templates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "base/memory.h"
-#include "base/random.h"
-#include "kernel/kernel.h"
-#include "train/step.h"
-#include "train/trainer.h"
-
-#include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-/* A golden file opened as a run of the C code on the same graph with the same options. */
-struct golden {
-    json_t *json;
-    int64_t offset[64];
-    int32_t column[256];
-    struct inmo_csr train;
-    struct inmo_graph *graph;
-    struct inmo_train_options options;
-    struct inmo_stepper *stepper;
-};
-
-static double number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    assert_true(json_is_number(value));
-    return json_number_value(value);
-}
-
-static void open_golden(const char *name, const char *loss, double popularity, struct golden *golden)
-{
-    char path[512];
-    json_t *edges;
-    struct inmo_error error = {0};
-    const struct inmo_csr *lists[1] = {&golden->train};
-    int32_t users, items;
-    memset(golden, 0, sizeof *golden);
-    snprintf(path, sizeof path, "%s/golden/%s.json", INMO_TEST_DIR, name);
-    golden->json = json_load_file(path, 0, NULL);
-    assert_non_null(golden->json);
-    users = (int32_t)number(golden->json, "users");
-    items = (int32_t)number(golden->json, "items");
-    edges = json_object_get(golden->json, "edges");
-    for (size_t e = 0; e < json_array_size(edges); e++) { /* ascending by user, then item */
-        json_t *edge = json_array_get(edges, e);
-        golden->column[e] = (int32_t)json_integer_value(json_array_get(edge, 1));
-        for (int32_t u = (int32_t)json_integer_value(json_array_get(edge, 0)); u < users; u++)
-            golden->offset[u + 1] = (int64_t)e + 1;
-    }
-    golden->train = (struct inmo_csr){users, items, golden->offset, golden->column};
-    assert_int_equal(inmo_graph_build(users, items, lists, 1, &golden->graph, &error), INMO_OK);
-    assert_int_equal(inmo_train_options_init(&golden->options,
-                                             json_string_value(json_object_get(golden->json, "model")), "paper",
-                                             &error),
-                     INMO_OK);
-    golden->options.dim = (int)number(golden->json, "dim");
-    golden->options.layers = (int)number(golden->json, "layers");
-    golden->options.batch = (int)number(golden->json, "batch");
-    golden->options.seed = (uint64_t)number(golden->json, "seed");
-    golden->options.learning_rate = number(golden->json, "learning_rate");
-    golden->options.l2 = number(golden->json, "l2");
-    golden->options.dropout = number(golden->json, "dropout");
-    if (json_object_get(golden->json, "graph_dropout")) {
-        golden->options.graph_dropout = number(golden->json, "graph_dropout");
-        golden->options.init = json_string_value(json_object_get(golden->json, "init"));
-    }
-    golden->options.self_weight = number(golden->json, "self_weight");
-    golden->options.annealing = number(golden->json, "annealing");
-    golden->options.init_scale = number(golden->json, "init_scale");
-    golden->options.user_templates = number(golden->json, "user_share");
-    golden->options.item_templates = number(golden->json, "item_share");
-    golden->options.loss = loss;
-    golden->options.popularity = popularity;
-    golden->options.negatives = 7;
-    golden->options.temperature = 0.3;
-    assert_int_equal(inmo_stepper_new(inmo_model_kind_find(golden->options.model), &golden->options, golden->graph,
-                                      &golden->train, &golden->stepper, &error),
-                     INMO_OK);
-}
-
-static void close_golden(struct golden *golden)
-{
-    inmo_stepper_free(golden->stepper);
-    inmo_graph_free(golden->graph);
-    json_decref(golden->json);
-}
-
-/* Largest difference, relative to the largest of the expected numbers. */
-static double distance(const float *found, const json_t *expected)
-{
-    double worst = 0, largest = 0;
-    for (size_t n = 0; n < json_array_size(expected); n++) {
-        double wanted = json_number_value(json_array_get(expected, n));
-        largest = fmax(largest, fabs(wanted));
-        worst = fmax(worst, fabs(found[n] - wanted));
-    }
-    assert_true(largest > 0);
-    return worst / largest;
-}
-
-/* The gradient of the whole block, whether it came by rows or in one piece. */
-static void whole_gradient(const struct inmo_stepper *stepper, struct inmo_gradient gradient, float *out)
-{
-    size_t dim = (size_t)stepper->binding.dim, provided = (size_t)stepper->provider_rows * dim;
-    size_t own = (size_t)stepper->parameter_rows * dim - provided;
-    if (gradient.rows) {
-        memset(out, 0, provided * sizeof *out);
-        for (int32_t n = 0; n < gradient.rows->count; n++)
-            memcpy(out + (size_t)gradient.rows->node[n] * dim, gradient.value + (size_t)n * dim, dim * sizeof *out);
-    } else {
-        memcpy(out, gradient.value, provided * sizeof *out);
-    }
-    assert_int_equal(own > 0, gradient.own != NULL);
-    if (own > 0)
-        memcpy(out + provided, gradient.own, own * sizeof *out);
-}
+#include "golden_step.h"
 
 static void check_golden(const char *name)
 {
@@ -131,7 +10,7 @@ static void check_golden(const char *name)
     float *found;
     size_t size;
     open_golden(name, "bpr", 0, &golden);
-    size = (size_t)golden.stepper->parameter_rows * (size_t)golden.options.dim;
+    size = (size_t)golden.stepper->parameter_rows * (size_t)golden.stepper->binding.dim;
     found = inmo_alloc(size + 4096, sizeof *found);
     assert_int_equal(json_array_size(json_object_get(golden.json, "start")), size);
     assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "start")) < 1e-6);
@@ -211,76 +90,34 @@ static void test_golden(void **state)
     }
 }
 
-/* Biases so far from 0, against matrices so small, that no difference reaches the kink of LeakyReLU; on both sides of
- * it. */
-static void move_off_kinks(struct inmo_stepper *stepper)
+static void check_all_differences(const char *loss)
 {
-    const struct inmo_backbone *backbone = stepper->kind->backbone;
-    int dim = stepper->options->dim;
-    float *at = stepper->parameter + stepper->provider_rows * dim;
-    struct inmo_part part;
-    for (int n = 0; strcmp(backbone->name, "ngcf") == 0 && backbone->part(dim, stepper->options->layers, n, &part); n++) {
-        for (int j = 0; j < part.rows * dim; j++)
-            at[j] = part.is_vector ? (j % 2 ? 1 : -1) : 0.1f * at[j];
-        at += part.rows * dim;
-    }
-}
-
-/* dL/dθ ≈ (L(θ + h) - L(θ - h)) / 2h, with the C code's own loss. */
-static void check_finite_differences(const char *loss)
-{
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-        struct golden golden;
-        struct inmo_gradient gradient;
-        float *analytic, largest = 0;
-        double worst = 0, h;
-        size_t size;
-        int curved;
-        open_golden(names[n], loss, n % 2 ? 0 : -0.3, &golden);
-        move_off_kinks(golden.stepper);
-        curved = golden.stepper->parameter_rows > golden.stepper->provider_rows; /* ngcf is */
-        /* Of straight models what is left is rounding, most with the listwise loss, which has few users at once here. */
-        h = strcmp(loss, "listwise") == 0 && !curved ? 8e-3 : 4e-3;
-        size = (size_t)golden.stepper->parameter_rows * (size_t)golden.options.dim;
-        analytic = inmo_alloc(size, sizeof *analytic);
-        inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
-        whole_gradient(golden.stepper, gradient, analytic);
-        for (size_t p = 0; p < size; p++) {
-            float kept = golden.stepper->parameter[p], up = (float)(kept + h), down = (float)(kept - h);
-            double above, below;
-            golden.stepper->parameter[p] = up;
-            above = inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
-            golden.stepper->parameter[p] = down;
-            below = inmo_stepper_gradient(golden.stepper, 3, 0.7, &gradient);
-            golden.stepper->parameter[p] = kept;
-            worst = fmax(worst, fabs((above - below) / ((double)up - down) - analytic[p]));
-            largest = fmaxf(largest, fabsf(analytic[p]));
-        }
-        print_message("finite differences %s %s: worst %.2g of %.2g\n", names[n], loss, worst, largest);
-        assert_true(largest > 0);
-        /* backbones with parameters of their own have wider rows, more rounding, and ngcf is curved */
-        assert_true(worst < (curved ? 5e-4 : 1e-4) * largest);
-        inmo_free(analytic);
-        close_golden(&golden);
-    }
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        check_finite_differences(names[n], loss, n % 2 ? 0 : -0.3, 3);
 }
 
 static void test_finite_differences_bpr(void **state)
 {
     (void)state;
-    check_finite_differences("bpr");
+    check_all_differences("bpr");
 }
 
 static void test_finite_differences_softmax(void **state)
 {
     (void)state;
-    check_finite_differences("softmax");
+    check_all_differences("softmax");
 }
 
 static void test_finite_differences_listwise(void **state)
 {
     (void)state;
-    check_finite_differences("listwise");
+    check_all_differences("listwise");
+}
+
+static void test_finite_differences_bce(void **state)
+{
+    (void)state;
+    check_all_differences("bce");
 }
 
 static void test_random_numbers(void **state)
@@ -403,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_finite_differences_bpr),
         cmocka_unit_test(test_finite_differences_softmax),
         cmocka_unit_test(test_finite_differences_listwise),
+        cmocka_unit_test(test_finite_differences_bce),
         cmocka_unit_test(test_row_without_length),
         cmocka_unit_test(test_half_storage),
         cmocka_unit_test(test_random_numbers),

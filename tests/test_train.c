@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-enum { TRAINED = 9 }; /* of all_models; the last, popular, has nothing to train */
+enum { TRAINED = 9 }; /* of all_models; then popular, which has nothing to train. neumf: test_head.c */
 
 static struct inmo_dataset *small_data(void)
 {
