@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     }
     if (inmo_dataset_open(argv[1], &data, &error) || inmo_train_options_init(&options, argv[2], "paper", &error))
         goto failed;
+    options.pretrain = 0; /* a step of the whole */
     options.storage = argc > 5 ? argv[5] : "float";
     options.batch = argc > 6 ? atoi(argv[6]) : options.batch;
     const struct inmo_csr *lists[1] = {&data->train};

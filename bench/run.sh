@@ -30,6 +30,7 @@ GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "$python" bench/torch_spmm.py "$out" --inm
 if [ -x build/bench_step ]; then
     "$python" bench/compare_step.py "$out" build/bench_step
     "$python" bench/compare_graph.py "$out" build/bench_step
+    "$python" bench/compare_neumf.py "$out" build/bench_step
 else
     echo "bench: build/bench_step is not there; PyTorch alone:" >&2
     "$python" bench/torch_step.py "$out"
