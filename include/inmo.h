@@ -244,6 +244,7 @@ struct inmo_train_options {
     int negatives;              /* softmax: uniform negatives that the whole batch shares */
     double temperature;         /* softmax: scores are divided by this */
     const char *storage;        /* float|half: graph layers during training */
+    const char *order;          /* none|community: numbers of the nodes during training */
     const char *schedule;       /* constant|cosine|eager: learning rate over the epochs */
     int epochs;                 /* at most; default 1000 */
     int patience;               /* stop after this many epochs without a better validation score; default 50 */
