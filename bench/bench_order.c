@@ -6,12 +6,13 @@
  *     random     the worst that could be: how kind "none" is already
  *     degree     descending
  *     rcm        reverse Cuthill-McKee: breadth first from a node of least degree, neighbours by ascending degree
- *     barycentre by the mean place of the neighbours, items and users in turn, eight times
+ *     barycentre  by the mean place of the neighbours, items and users in turn, eight times
  *     community  src/graph/order.h, what training uses
  *
  *     bench_order DATA [DIM [ROUNDS [MODEL|- [paper|fast [THREADS [ORDER...]]]]]]
  *
- * prints for each order the seconds to make it, and of one whole product in float and in half storage, and of a training
+ * prints for each order the seconds to make it and to renumber the graph; the share of a product's rows that a cache of
+ * 2 MB would miss, in float and in half storage; and of one whole product in float and in half storage, and of a training
  * step of MODEL at the recipe's settings (-: none), the least processor milliseconds and the median ratio to the first
  * order, over rounds in which all orders take turns. Processor time, as other programs may have the processor in between. */
 #include "base/memory.h"
@@ -28,7 +29,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_ORDERS = 8, MOST_ROUNDS = 1000, MEASURES = 3, STEPS = 4, PASSES = 8 };
+enum { MOST_ORDERS = 8, MOST_ROUNDS = 1000, MEASURES = 3, STEPS = 4, PASSES = 8, CACHE = 2 << 20 };
 
 struct keyed {
     double key;
@@ -188,6 +189,41 @@ static struct inmo_graph *ordered(const struct inmo_graph *graph, const char *na
     return out;
 }
 
+/* Share of a whole product's rows that are not among the last so many different ones: what a cache of that size, which
+ * forgets what was used longest ago, would miss. Counted, so the same on every machine. */
+static double missed(const struct inmo_graph *graph, int32_t capacity)
+{
+    int32_t end = graph->nodes, held = 0; /* of a ring of the rows held, last used first; next and last are its links */
+    int32_t *next = room((size_t)end + 1, sizeof *next), *last = room((size_t)end + 1, sizeof *last);
+    char *is_held = room((size_t)end, 1);
+    int64_t misses = 0;
+    next[end] = last[end] = end;
+    for (int64_t e = 0; e < 2 * graph->edges; e++) {
+        int32_t row = graph->neighbour[e];
+        if (!is_held[row] && held++ == capacity) {
+            int32_t oldest = last[end];
+            next[last[oldest]] = end;
+            last[end] = last[oldest];
+            is_held[oldest] = 0;
+            held--;
+        }
+        misses += !is_held[row];
+        if (is_held[row]) {
+            next[last[row]] = next[row];
+            last[next[row]] = last[row];
+        }
+        is_held[row] = 1;
+        next[row] = next[end];
+        last[row] = end;
+        last[next[end]] = row;
+        next[end] = row;
+    }
+    inmo_free(is_held);
+    inmo_free(last);
+    inmo_free(next);
+    return (double)misses / (double)(2 * graph->edges);
+}
+
 static void prepare(struct trial *trial, const struct inmo_graph *graph, const struct inmo_csr *train, int dim,
                     const char *model, const struct inmo_train_options *options)
 {
@@ -228,6 +264,8 @@ static void report(const struct trial *trial, const struct trial *base, int dim,
     static double ratio[MOST_ROUNDS];
     printf("{\"order\": \"%s\", \"dim\": %d, \"threads\": %d, \"seconds\": %.2f", trial->name, dim, inmo_threads(),
            trial->seconds);
+    printf(", \"missed_float\": %.3f, \"missed_half\": %.3f", missed(trial->graph, CACHE / (4 * dim)),
+           missed(trial->graph, CACHE / (2 * dim)));
     for (int m = 0; m < (trial->stepper ? MEASURES : 2); m++) {
         double least = INFINITY;
         for (int n = 0; n < rounds; n++) {

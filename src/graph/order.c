@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Picked by counting what a cache of 2 MB would miss on Gowalla and yelp2018, and by the time of a product on 10 M made
- * interactions: fewer iterations leave worse vectors and a worse order, more columns win nothing. */
+/* Picked by what a cache of 2 MB would miss on Gowalla and yelp2018 (bench_order counts it) and the time of a product on
+ * 10 M made interactions: fewer iterations leave worse vectors and a worse order, more columns win nothing. */
 enum { RANK = 8, SVD_ITERATIONS = 4, LEAF = 32, SAMPLE = 256 };
 
 /* Rows of one side's singular vectors. */
