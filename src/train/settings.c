@@ -72,7 +72,7 @@ static const struct inmo_setting table[] = {
      "How the graph layers of lightgcn models are stored during training: float, or half precision (bfloat16, sums "
      "still in float; --dim a multiple of 32)."},
     {"order", 's', AT(order), 0, 0, INMO_ORDERS, "Training", "HOW",
-     "How nodes are numbered during training, for the caches (models whose steps go over the graph)."},
+     "How nodes are numbered during training, for the caches (all graph and inmo models)."},
     {"seed", 'u', AT(seed), 0, 9007199254740991.0, NULL, "Training", "N",
      "Seed of everything random; the same seed gives the same file."},
     {"eval-every", 'i', AT(eval_every), 1, 1000000, NULL, "Training", "N", "Epochs between validations."},

@@ -51,8 +51,8 @@ struct inmo_stepper {
     float *term_factor;
 };
 
-/* Whether steps gather over the neighbours of many nodes, so that an order of them (graph/order.h) makes a difference. */
-int inmo_steps_over_graph(const struct inmo_model_kind *kind, const struct inmo_train_options *options);
+/* Whether the model adds up the neighbours of many nodes in a step, so that their order (graph/order.h) makes a difference. */
+int inmo_steps_over_graph(const struct inmo_model_kind *kind);
 /* train: the interactions as (users, items); graph: the same as a graph, which may have been renumbered since. */
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                   const struct inmo_graph *graph, const struct inmo_csr *train,

@@ -334,10 +334,9 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     return INMO_OK;
 }
 
-int inmo_steps_over_graph(const struct inmo_model_kind *kind, const struct inmo_train_options *options)
+int inmo_steps_over_graph(const struct inmo_model_kind *kind)
 {
-    return kind->backbone &&
-           (kind->backbone->needs_all || kind->provider->templates || strcmp(options->loss, "listwise") == 0);
+    return kind->backbone && (kind->backbone->needs_all || kind->provider->templates);
 }
 
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper)

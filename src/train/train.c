@@ -219,7 +219,7 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_csr *lists[1] = {&data->train};
     enum inmo_status status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &run->graph, error);
-    if (!status && inmo_steps_over_graph(run->kind, options))
+    if (!status && inmo_steps_over_graph(run->kind))
         status = inmo_graph_order(&run->graph, options->order, error);
     if (!status)
         status = set_up_steps(run, error);
