@@ -1,4 +1,4 @@
-/* bench_order.c - what another order of the nodes would be worth. The rows of a sparse product are taken one after the
+/* bench_order.c - what an order of the nodes is worth. The rows of a sparse product are taken one after the
  * other, so neighbours that two rows near each other share are still in the cache. Orders tried, users and items each
  * within their range:
  *
@@ -6,18 +6,20 @@
  *     random     the worst that could be: how kind "none" is already
  *     degree     descending
  *     rcm        reverse Cuthill-McKee: breadth first from a node of least degree, neighbours by ascending degree
- *     community  kd-tree over the rows of a truncated SVD, each of length 1; leaves in order
+ *     barycentre  by the mean place of the neighbours, items and users in turn, eight times
+ *     community  src/graph/order.h, what training uses
  *
- *     bench_order DATA [DIM [ROUNDS [MODEL|- [paper|fast [ORDER...]]]]]
+ *     bench_order DATA [DIM [ROUNDS [MODEL|- [paper|fast [THREADS [ORDER...]]]]]]
  *
- * prints for each order the seconds to make it, and of one whole product in float and in half storage, and of a training
+ * prints for each order the seconds to make it and to renumber the graph; the share of a product's rows that a cache of
+ * 2 MB would miss, in float and in half storage; and of one whole product in float and in half storage, and of a training
  * step of MODEL at the recipe's settings (-: none), the least processor milliseconds and the median ratio to the first
  * order, over rounds in which all orders take turns. Processor time, as other programs may have the processor in between. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "data/dataset.h"
-#include "graph/svd.h"
+#include "graph/order.h"
 #include "kernel/kernel.h"
 #include "train/step.h"
 
@@ -27,7 +29,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_ORDERS = 8, MOST_ROUNDS = 1000, MEASURES = 3, RANK = 16, LEAF = 32, STEPS = 4 };
+enum { MOST_ORDERS = 8, MOST_ROUNDS = 1000, MEASURES = 3, STEPS = 4, PASSES = 8, CACHE = 2 << 20 };
 
 struct keyed {
     double key;
@@ -37,7 +39,6 @@ struct keyed {
 struct trial {
     const char *name;
     double seconds;
-    struct inmo_csr train;
     struct inmo_graph *graph;
     struct inmo_stepper *stepper;
     struct inmo_gather whole, rough;
@@ -134,110 +135,104 @@ static void order_rcm(const struct inmo_graph *graph, int32_t *node)
     inmo_free(start);
 }
 
-/* Halves the list at the median of the column that varies most, until a leaf is small. */
-static void split(struct keyed *list, int32_t count, const float *x, int columns, int32_t first)
+/* Sorts one side by the mean place of the neighbours, those without any last. */
+static void pull_side(const struct inmo_graph *graph, int32_t first, int32_t count, struct keyed *list, int32_t *node,
+                      int32_t *place)
 {
-    double most = -1;
-    int widest = 0;
-    if (count <= LEAF)
-        return;
-    for (int j = 0; j < columns; j++) {
-        double sum = 0, squares = 0;
-        for (int32_t n = 0; n < count; n++) {
-            double value = x[(size_t)(list[n].node - first) * (size_t)columns + (size_t)j];
-            sum += value;
-            squares += value * value;
-        }
-        if (squares - sum * sum / count > most) {
-            most = squares - sum * sum / count;
-            widest = j;
-        }
+    for (int32_t n = 0; n < count; n++) {
+        int64_t sum = 0, degree = inmo_graph_degree(graph, first + n);
+        for (int64_t e = graph->offset[first + n]; e < graph->offset[first + n + 1]; e++)
+            sum += place[graph->neighbour[e]];
+        list[n] = (struct keyed){degree > 0 ? (double)sum / (double)degree : INFINITY, first + n};
     }
-    for (int32_t n = 0; n < count; n++)
-        list[n].key = x[(size_t)(list[n].node - first) * (size_t)columns + (size_t)widest];
     qsort(list, (size_t)count, sizeof *list, by_key);
-    split(list, count / 2, x, columns, first);
-    split(list + count / 2, count - count / 2, x, columns, first);
+    for (int32_t n = 0; n < count; n++) {
+        node[first + n] = list[n].node;
+        place[list[n].node] = first + n;
+    }
 }
 
-static void order_side(float *x, int columns, int32_t first, int32_t count, int32_t *node)
+static void order_barycentre(const struct inmo_graph *graph, int32_t *node)
 {
-    struct keyed *list = room((size_t)count, sizeof *list);
-    for (int32_t n = 0; n < count; n++) {
-        float *row = x + (size_t)n * (size_t)columns, squares = 0;
-        for (int j = 0; j < columns; j++)
-            squares += row[j] * row[j];
-        for (int j = 0; j < columns && squares > 0; j++)
-            row[j] /= sqrtf(squares);
-        list[n].node = first + n;
+    struct keyed *list = room((size_t)graph->nodes, sizeof *list);
+    int32_t *place = room((size_t)graph->nodes, sizeof *place);
+    for (int32_t v = 0; v < graph->nodes; v++)
+        place[v] = v;
+    for (int pass = 0; pass < PASSES; pass++) {
+        pull_side(graph, graph->users, graph->items, list, node, place);
+        pull_side(graph, 0, graph->users, list, node, place);
     }
-    split(list, count, x, columns, first);
-    for (int32_t n = 0; n < count; n++)
-        node[first + n] = list[n].node;
+    inmo_free(place);
     inmo_free(list);
 }
 
-static void order_community(const struct inmo_graph *graph, int32_t *node)
+static struct inmo_graph *ordered(const struct inmo_graph *graph, const char *name)
 {
     struct inmo_error error;
-    struct inmo_svd *svd = NULL;
-    if (inmo_svd_compute(graph, RANK, 1, 2, 1, &svd, &error))
+    struct inmo_graph *out = NULL;
+    int32_t *node = room((size_t)graph->nodes, sizeof *node);
+    if (inmo_order_find(graph, name, node, &error))
         stop(error.message);
-    order_side(svd->u, svd->rank, 0, graph->users, node);
-    order_side(svd->v, svd->rank, graph->users, graph->items, node);
-    inmo_svd_free(svd);
-}
-
-static void make_order(const struct inmo_graph *graph, const char *name, int32_t *node)
-{
-    for (int32_t v = 0; v < graph->nodes; v++)
-        node[v] = v;
     if (!strcmp(name, "random"))
         order_by(graph, random_key, node);
     else if (!strcmp(name, "degree"))
         order_by(graph, degree_key, node);
     else if (!strcmp(name, "rcm"))
         order_rcm(graph, node);
-    else if (!strcmp(name, "community"))
-        order_community(graph, node);
-    else if (strcmp(name, "none"))
-        stop("an order is none, random, degree, rcm or community");
+    else if (!strcmp(name, "barycentre"))
+        order_barycentre(graph, node);
+    else if (strcmp(name, "none") && strcmp(name, "community"))
+        stop("an order is none, random, degree, rcm, barycentre or community");
+    if (inmo_graph_renumber(graph, node, &out, &error))
+        stop(error.message);
+    inmo_free(node);
+    return out;
 }
 
-/* The interactions with users and items numbered by their places: node[p] is the one that has place p. */
-static void renumber(const struct inmo_graph *graph, const int32_t *node, struct inmo_csr *out)
+/* Share of a whole product's rows that are not among the last so many different ones: what a cache of that size, which
+ * forgets what was used longest ago, would miss. Counted, so the same on every machine. */
+static double missed(const struct inmo_graph *graph, int32_t capacity)
 {
-    int32_t *place = room((size_t)graph->nodes, sizeof *place), *column = room((size_t)graph->edges, sizeof *column);
-    int64_t *offset = room((size_t)graph->users + 1, sizeof *offset);
-    for (int32_t v = 0; v < graph->nodes; v++)
-        place[node[v]] = v;
-    for (int32_t u = 0; u < graph->users; u++) {
-        int64_t degree = inmo_graph_degree(graph, node[u]);
-        const int32_t *from = graph->neighbour + graph->offset[node[u]];
-        for (int64_t e = 0; e < degree; e++)
-            column[offset[u] + e] = place[from[e]] - graph->users;
-        inmo_ascending(column + offset[u], degree);
-        offset[u + 1] = offset[u] + degree;
+    int32_t end = graph->nodes, held = 0; /* of a ring of the rows held, last used first; next and last are its links */
+    int32_t *next = room((size_t)end + 1, sizeof *next), *last = room((size_t)end + 1, sizeof *last);
+    char *is_held = room((size_t)end, 1);
+    int64_t misses = 0;
+    next[end] = last[end] = end;
+    for (int64_t e = 0; e < 2 * graph->edges; e++) {
+        int32_t row = graph->neighbour[e];
+        if (!is_held[row] && held++ == capacity) {
+            int32_t oldest = last[end];
+            next[last[oldest]] = end;
+            last[end] = last[oldest];
+            is_held[oldest] = 0;
+            held--;
+        }
+        misses += !is_held[row];
+        if (is_held[row]) {
+            next[last[row]] = next[row];
+            last[next[row]] = last[row];
+        }
+        is_held[row] = 1;
+        next[row] = next[end];
+        last[row] = end;
+        last[next[end]] = row;
+        next[end] = row;
     }
-    *out = (struct inmo_csr){graph->users, graph->items, offset, column};
-    inmo_free(place);
+    inmo_free(is_held);
+    inmo_free(last);
+    inmo_free(next);
+    return (double)misses / (double)(2 * graph->edges);
 }
 
-static void prepare(struct trial *trial, const struct inmo_graph *graph, int dim, const char *model,
-                    const struct inmo_train_options *options)
+static void prepare(struct trial *trial, const struct inmo_graph *graph, const struct inmo_csr *train, int dim,
+                    const char *model, const struct inmo_train_options *options)
 {
     struct inmo_error error;
     size_t size = (size_t)graph->nodes * (size_t)dim;
     double begin = inmo_now();
-    int32_t *node = room((size_t)graph->nodes, sizeof *node);
-    make_order(graph, trial->name, node);
+    trial->graph = ordered(graph, trial->name);
     trial->seconds = inmo_now() - begin;
-    renumber(graph, node, &trial->train);
-    inmo_free(node);
-    const struct inmo_csr *lists[1] = {&trial->train};
-    if (inmo_graph_build(graph->users, graph->items, lists, 1, &trial->graph, &error) ||
-        (model &&
-         inmo_stepper_new(inmo_model_kind_find(model), options, trial->graph, &trial->train, &trial->stepper, &error)))
+    if (model && inmo_stepper_new(inmo_model_kind_find(model), options, trial->graph, train, &trial->stepper, &error))
         stop(error.message);
     /* Arrays of its own: where in memory an array came to lie should not be one order's luck in both storages. */
     trial->whole = (struct inmo_gather){.graph = trial->graph, .dim = dim, .scale = trial->graph->inverse_degree,
@@ -269,6 +264,8 @@ static void report(const struct trial *trial, const struct trial *base, int dim,
     static double ratio[MOST_ROUNDS];
     printf("{\"order\": \"%s\", \"dim\": %d, \"threads\": %d, \"seconds\": %.2f", trial->name, dim, inmo_threads(),
            trial->seconds);
+    printf(", \"missed_float\": %.3f, \"missed_half\": %.3f", missed(trial->graph, CACHE / (4 * dim)),
+           missed(trial->graph, CACHE / (2 * dim)));
     for (int m = 0; m < (trial->stepper ? MEASURES : 2); m++) {
         double least = INFINITY;
         for (int n = 0; n < rounds; n++) {
@@ -283,7 +280,7 @@ static void report(const struct trial *trial, const struct trial *base, int dim,
 
 int main(int argc, char **argv)
 {
-    static const char *const all[] = {"none", "random", "degree", "rcm", "community"};
+    static const char *const all[] = {"none", "random", "degree", "rcm", "barycentre", "community"};
     static struct trial trial[MOST_ORDERS];
     struct inmo_error error = {0};
     struct inmo_dataset *data = NULL;
@@ -292,9 +289,10 @@ int main(int argc, char **argv)
     int dim = argc > 2 ? atoi(argv[2]) : 64, rounds = argc > 3 ? atoi(argv[3]) : 20;
     const char *model = argc > 4 && strcmp(argv[4], "-") ? argv[4] : NULL;
     const char *recipe = argc > 5 ? argv[5] : "paper";
-    int count = argc > 6 ? argc - 6 : (int)(sizeof all / sizeof *all);
+    int count = argc > 7 ? argc - 7 : (int)(sizeof all / sizeof *all);
+    inmo_set_threads(argc > 6 ? atoi(argv[6]) : 0);
     if (argc < 2 || !inmo_half_fits(dim) || rounds < 1 || rounds > MOST_ROUNDS || count > MOST_ORDERS)
-        stop("usage: bench_order DATA [DIM [ROUNDS [MODEL|- [paper|fast [ORDER...]]]]]");
+        stop("usage: bench_order DATA [DIM [ROUNDS [MODEL|- [paper|fast [THREADS [ORDER...]]]]]]");
     if (inmo_dataset_open(argv[1], &data, &error) ||
         (model && inmo_train_options_init(&options, model, recipe, &error)))
         stop(error.message);
@@ -304,8 +302,8 @@ int main(int argc, char **argv)
     options.dim = dim;
     options.start = "random";  /* a spectral one takes seconds, and no step is longer or shorter for it */
     for (int t = 0; t < count; t++) {
-        trial[t].name = argc > 6 ? argv[6 + t] : all[t];
-        prepare(&trial[t], graph, dim, model, &options);
+        trial[t].name = argc > 7 ? argv[7 + t] : all[t];
+        prepare(&trial[t], graph, &data->train, dim, model, &options);
     }
     for (int round = -1; round < rounds; round++)  /* the first is a warm-up, and written over */
         for (int t = 0; t < count; t++)

@@ -1,12 +1,13 @@
 /* bench_step.c - milliseconds of one training step at the paper's settings, for compare_step.py and by hand:
  *
- *     bench_step DATA MODEL [STEPS [THREADS [float|half [BATCH]]]]
+ *     bench_step DATA MODEL [STEPS [THREADS [float|half [BATCH [ORDER]]]]]
  *
  * prints one JSON line: median and least, and the median processor time of the first thread, over rounds of the mean step
  * of a round, after a warm-up. A round is 16 steps, as many batches as are made at once, or a multiple; models whose rows are brought up to date lazily are warm only after
  * INMO_LAZY_EARLY + INMO_LAZY_WINDOW steps. */
 #include "base/threads.h"
 #include "data/dataset.h"
+#include "graph/order.h"
 #include "kernel/kernel.h"
 #include "train/step.h"
 
@@ -40,7 +41,7 @@ int main(int argc, char **argv)
     int steps = argc > 3 ? atoi(argv[3]) : 48, rounds = (steps + ROUND - 1) / ROUND, warm;
     inmo_set_threads(argc > 4 ? atoi(argv[4]) : 0);
     if (argc < 3 || rounds < 1 || rounds > MOST) {
-        fprintf(stderr, "usage: bench_step DATA MODEL [STEPS [THREADS [float|half [BATCH]]]]\n");
+        fprintf(stderr, "usage: bench_step DATA MODEL [STEPS [THREADS [float|half [BATCH [ORDER]]]]]\n");
         return 2;
     }
     if (inmo_dataset_open(argv[1], &data, &error) || inmo_train_options_init(&options, argv[2], "paper", &error))
@@ -48,8 +49,10 @@ int main(int argc, char **argv)
     options.pretrain = 0; /* a step of the whole */
     options.storage = argc > 5 ? argv[5] : "float";
     options.batch = argc > 6 ? atoi(argv[6]) : options.batch;
+    options.order = argc > 7 ? argv[7] : options.order;
     const struct inmo_csr *lists[1] = {&data->train};
     if (inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error) ||
+        (inmo_steps_over_graph(inmo_model_kind_find(argv[2])) && inmo_graph_order(&graph, options.order, &error)) ||
         inmo_stepper_new(inmo_model_kind_find(argv[2]), &options, graph, &data->train, &stepper, &error))
         goto failed;
     warm = stepper->lazy.touched ? (INMO_LAZY_EARLY + INMO_LAZY_WINDOW) / ROUND + 1 : 1;

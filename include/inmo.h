@@ -246,6 +246,7 @@ struct inmo_train_options {
     int pretrain;               /* neumf: epochs that each half is first trained alone, before --epochs; default 0 */
     double temperature;         /* softmax: scores are divided by this */
     const char *storage;        /* float|half: graph layers during training */
+    const char *order;          /* none|community: numbers of the nodes during training */
     const char *schedule;       /* constant|cosine|eager: learning rate over the epochs */
     int epochs;                 /* at most; default 1000 */
     int patience;               /* stop after this many epochs without a better validation score; default 50 */

@@ -97,6 +97,30 @@ static void fill_edges(struct inmo_graph *graph, const struct inmo_csr *list, in
         }
 }
 
+/* Room for all but the numbers of a renumbered one. NULL when memory is short. */
+static struct inmo_graph *make_graph(int32_t users, int32_t items, int64_t edges)
+{
+    struct inmo_graph *graph = inmo_alloc_zero(1, sizeof *graph);
+    size_t nodes = (size_t)users + (size_t)items;
+    if (!graph)
+        return NULL;
+    graph->users = users;
+    graph->items = items;
+    graph->nodes = (int32_t)nodes;
+    graph->edges = edges;
+    graph->offset = inmo_alloc(nodes + 1, sizeof *graph->offset);
+    graph->neighbour = inmo_alloc(2 * (size_t)edges, sizeof *graph->neighbour);
+    graph->inverse_degree = inmo_alloc(nodes, sizeof(float));
+    graph->inverse_root_degree = inmo_alloc(nodes, sizeof(float));
+    graph->root_degree = inmo_alloc(nodes, sizeof(float));
+    if (!graph->offset || !graph->neighbour || !graph->inverse_degree || !graph->inverse_root_degree ||
+        !graph->root_degree) {
+        inmo_graph_free(graph);
+        return NULL;
+    }
+    return graph;
+}
+
 enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
                                   struct inmo_graph **out, struct inmo_error *error)
 {
@@ -113,21 +137,9 @@ enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inm
     status = inmo_csr_union(users, items, lists, count, &list, error);
     if (status)
         goto done;
-    graph = inmo_alloc_zero(1, sizeof *graph);
+    graph = make_graph(users, items, inmo_csr_count(&list));
     cursor = inmo_alloc((size_t)items, sizeof *cursor);
-    if (graph) {
-        graph->users = users;
-        graph->items = items;
-        graph->nodes = (int32_t)nodes;
-        graph->edges = inmo_csr_count(&list);
-        graph->offset = inmo_alloc(nodes + 1, sizeof *graph->offset);
-        graph->neighbour = inmo_alloc(2 * (size_t)graph->edges, sizeof *graph->neighbour);
-        graph->inverse_degree = inmo_alloc(nodes, sizeof(float));
-        graph->inverse_root_degree = inmo_alloc(nodes, sizeof(float));
-        graph->root_degree = inmo_alloc(nodes, sizeof(float));
-    }
-    if (!graph || !cursor || !graph->offset || !graph->neighbour || !graph->inverse_degree ||
-        !graph->inverse_root_degree || !graph->root_degree) {
+    if (!graph || !cursor) {
         status = inmo_fail_memory(error, "the interaction graph");
         goto done;
     }
@@ -142,10 +154,54 @@ done:
     return status;
 }
 
+/* Rows [first, first + count) from those of the other side: its nodes, walked in ascending order, are put at the end of
+ * the rows of their neighbours. */
+static void fill_side(const struct inmo_graph *graph, int32_t first, int32_t count, struct inmo_graph *out, int64_t *cursor)
+{
+    int32_t from = first == 0 ? out->users : 0, end = first == 0 ? out->nodes : out->users;
+    memcpy(cursor, out->offset + first, (size_t)count * sizeof *cursor);
+    for (int32_t v = from; v < end; v++) {
+        int32_t old = out->origin[v];
+        for (int64_t e = graph->offset[old]; e < graph->offset[old + 1]; e++)
+            out->neighbour[cursor[out->place[graph->neighbour[e]] - first]++] = v;
+    }
+}
+
+enum inmo_status inmo_graph_renumber(const struct inmo_graph *graph, const int32_t *node, struct inmo_graph **out,
+                                     struct inmo_error *error)
+{
+    struct inmo_graph *made = make_graph(graph->users, graph->items, graph->edges);
+    size_t nodes = (size_t)graph->nodes;
+    int64_t *cursor = inmo_alloc(nodes, sizeof *cursor);
+    if (made) {
+        made->place = inmo_alloc(nodes, sizeof *made->place);
+        made->origin = inmo_alloc(nodes, sizeof *made->origin);
+    }
+    if (!made || !cursor || !made->place || !made->origin) {
+        inmo_free(cursor);
+        inmo_graph_free(made);
+        return inmo_fail_memory(error, "the interaction graph");
+    }
+    memcpy(made->origin, node, nodes * sizeof *node);
+    made->offset[0] = 0;
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        made->place[node[v]] = v;
+        made->offset[v + 1] = made->offset[v] + inmo_graph_degree(graph, node[v]);
+    }
+    fill_side(graph, 0, graph->users, made, cursor);
+    fill_side(graph, graph->users, graph->items, made, cursor);
+    fill_degrees(made);
+    inmo_free(cursor);
+    *out = made;
+    return INMO_OK;
+}
+
 void inmo_graph_free(struct inmo_graph *graph)
 {
     if (!graph)
         return;
+    inmo_free(graph->origin);
+    inmo_free(graph->place);
     inmo_free(graph->root_degree);
     inmo_free(graph->inverse_root_degree);
     inmo_free(graph->inverse_degree);

@@ -136,8 +136,11 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     }
     openblas_set_num_threads(1); /* a fixed number of threads, so that the order of addition is fixed */
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (size_t n = 0; n < items * width; n++)
-        qi[n] = (float)inmo_random_normal(key, n);
+    for (int32_t i = 0; i < graph->items; i++) {
+        size_t first = (size_t)(inmo_graph_origin(graph, graph->users + i) - graph->users) * width;
+        for (size_t j = 0; j < width; j++)
+            qi[(size_t)i * width + j] = (float)inmo_random_normal(key, first + j);
+    }
     for (int k = 0; k < iterations && !failed; k++) {
         multiply(graph, normalised, 0, graph->users, qi, columns, qu);
         failed = orthonormalise(graph->users, columns, qu, &work);

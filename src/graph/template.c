@@ -117,7 +117,7 @@ enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char
         if (strcmp(rule, "degree") == 0)
             score[v] = (double)inmo_graph_degree(graph, v);
         else if (strcmp(rule, "random") == 0)
-            score[v] = inmo_random_unit(inmo_random(key, (uint64_t)v));
+            score[v] = inmo_random_unit(inmo_random(key, (uint64_t)inmo_graph_origin(graph, v)));
         else
             score[v] = neighbour_sum(graph, v, 1);
     return INMO_OK;
@@ -143,11 +143,11 @@ static void choose_side(const struct inmo_graph *graph, const double *score, int
     int32_t found = 0, wanted = (int32_t)ceil(share * count - 1e-9);
     for (int32_t v = first; v < first + count; v++)
         if (inmo_graph_degree(graph, v) > 0)
-            ranked[found++] = (struct ranked){score[v], v};
+            ranked[found++] = (struct ranked){score[v], inmo_graph_origin(graph, v)};
     qsort(ranked, (size_t)found, sizeof *ranked, by_score);
     wanted = wanted < found ? wanted : found;
     for (int32_t n = 0; n < wanted; n++)
-        node[*chosen + n] = ranked[n].node;
+        node[*chosen + n] = inmo_graph_place(graph, ranked[n].node);
     inmo_ascending(node + *chosen, wanted);
     *chosen += wanted;
 }

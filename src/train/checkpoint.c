@@ -28,12 +28,15 @@ uint64_t inmo_trainer_data_hash(const struct inmo_dataset *data)
     return hash_csr(hash_csr(0, &data->train), &data->valid);
 }
 
-enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options,
-                                          uint64_t *fingerprint, struct inmo_error *error)
+enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_graph *graph,
+                                          const struct inmo_train_options *options, uint64_t *fingerprint,
+                                          struct inmo_error *error)
 {
     size_t count;
     const struct inmo_setting *settings = inmo_train_settings(&count);
     uint64_t hash = inmo_trainer_data_hash(data);
+    if (graph->origin) /* rows lie in this order, and an SVD on another processor may give another one */
+        hash = XXH3_64bits_withSeed(graph->origin, (size_t)graph->nodes * sizeof *graph->origin, hash);
     for (size_t n = 0; n < inmo_train_settings_of_model(); n++)
         if (!inmo_train_setting_may_differ(settings + n, options)) {
             char *value = inmo_settings_json(settings + n, 1, options);

@@ -69,8 +69,8 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
         return status;
     }
     for (int32_t u = 0; u < graph->users; u++)
-        if (inmo_graph_degree(graph, u) > 0)
-            made.eligible[made.eligible_count++] = u;
+        if (inmo_graph_degree(graph, inmo_graph_place(graph, u)) > 0)
+            made.eligible[made.eligible_count++] = inmo_graph_place(graph, u);
     *out = made;
     return INMO_OK;
 }
@@ -82,6 +82,7 @@ int64_t inmo_listwise_steps(const struct inmo_listwise *listwise)
 
 void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step)
 {
+    const struct inmo_graph *graph = listwise->graph;
     int64_t steps = inmo_listwise_steps(listwise), epoch = step / steps;
     int32_t users = listwise->eligible_count, first = (int32_t)(step % steps) * listwise->batch;
     uint64_t key = inmo_random(inmo_key(seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
@@ -102,9 +103,10 @@ void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t s
     memcpy(listwise->who, listwise->order + first, (size_t)listwise->count * sizeof *listwise->who);
     for (int32_t n = 0; n < listwise->count; n++)
         listwise->in_batch[listwise->who[n]] = 1;
-    for (int32_t n = 0; n < listwise->negatives; n++)
-        listwise->drawn[n] =
-            (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)listwise->graph->items);
+    for (int32_t n = 0; n < listwise->negatives; n++) {
+        int32_t item = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)graph->items);
+        listwise->drawn[n] = inmo_graph_place(graph, graph->users + item) - graph->users;
+    }
 }
 
 /* A positive's part of the loss: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability that goes to the negatives. Both

@@ -28,7 +28,7 @@ struct inmo_listwise {
     int32_t *drawn;     // (negatives) items of the step
     int32_t *order;     // (users) of the running epoch
     int64_t order_epoch;
-    int32_t *eligible, eligible_count;  // users with an interaction
+    int32_t *eligible, eligible_count;  // users with an interaction, by their first numbers
     double *rest;       // (users) log of the sum of the negatives' exponentials; valid for users of the step
     uint8_t *in_batch;  // (users)
     float *negative;    // (negatives, dim)

@@ -95,9 +95,9 @@ static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, cons
         inmo_free(node_of_row);
         return inmo_fail_memory(error, "the model");
     }
-    for (int32_t r = 0; r < bound; r++) {
-        int32_t node = new_node(trainer->data, user, item, users, stepper->node_of_row ? stepper->node_of_row[r] : r);
-        if (node < 0)
+    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* in the data set's order, whatever training's was */
+        int32_t node = new_node(trainer->data, user, item, users, v), r = inmo_stepper_row(stepper, v);
+        if (node < 0 || r < 0)
             continue;
         node_of_row[rows] = node;
         memcpy(parameter + (size_t)rows * dim, from + (size_t)r * dim, dim * sizeof *parameter);

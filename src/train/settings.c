@@ -2,6 +2,7 @@
 #include "train/settings.h"
 
 #include "base/setting.h"
+#include "graph/order.h"
 #include "graph/template.h"
 #include "model/model.h"
 
@@ -73,6 +74,8 @@ static const struct inmo_setting table[] = {
     {"storage", 's', AT(storage), 0, 0, "float|half", "Training", "HOW",
      "How the graph layers of lightgcn models are stored during training: float, or half precision (bfloat16, sums "
      "still in float; --dim a multiple of 32)."},
+    {"order", 's', AT(order), 0, 0, INMO_ORDERS, "Training", "HOW",
+     "How nodes are numbered during training, for the caches (all graph and inmo models)."},
     {"seed", 'u', AT(seed), 0, 9007199254740991.0, NULL, "Training", "N",
      "Seed of everything random; the same seed gives the same file."},
     {"eval-every", 'i', AT(eval_every), 1, 1000000, NULL, "Training", "N", "Epochs between validations."},
@@ -229,6 +232,7 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
         .temperature = 1,
         .schedule = "constant",
         .storage = "float",
+        .order = "community",
         .epochs = 1000,
         .patience = 50,
         .eval_every = 1,

@@ -12,7 +12,8 @@
 static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
 {
     const struct inmo_train_options *options = stepper->options;
-    int32_t batch = options->batch, *number = grouping->number, items = stepper->graph->items;
+    const struct inmo_graph *graph = stepper->graph;
+    int32_t batch = options->batch, *number = grouping->number;
     int shared = stepper->softmax.batch > 0, is_bce = strcmp(options->loss, "bce") == 0;
     inmo_sampler_draw(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_BATCH), step * batch, batch, number,
                       number + batch, shared || is_bce ? NULL : number + 2 * batch);
@@ -22,10 +23,11 @@ static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct 
     if (shared) {
         uint64_t key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
         for (int32_t n = 0; n < options->negatives; n++)
-            number[2 * batch + n] = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)items);
+            number[2 * batch + n] = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)graph->items);
     }
-    for (int32_t n = batch; n < stepper->places; n++)
-        number[n] += stepper->graph->users;
+    /* drawn by first numbers, so that a run draws the same in every order of the nodes */
+    for (int32_t n = 0; n < stepper->places; n++)
+        number[n] = inmo_graph_place(graph, n < batch ? number[n] : graph->users + number[n]);
     inmo_grouping_set(grouping, stepper->places);
 }
 

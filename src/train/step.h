@@ -55,11 +55,19 @@ struct inmo_stepper {
     float *term_factor;
 };
 
-/* train: the interactions as (users, items); graph: the same as a graph. */
+/* Whether the model adds up the neighbours of many nodes in a step, so that their order (graph/order.h) makes a difference. */
+int inmo_steps_over_graph(const struct inmo_model_kind *kind);
+/* train: the interactions as (users, items); graph: the same as a graph, which may have been renumbered since. */
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
                                   struct inmo_stepper **stepper, struct inmo_error *error);
 void inmo_stepper_free(struct inmo_stepper *stepper);
+/* The parameter row of a node by its first number, or -1. */
+static inline int32_t inmo_stepper_row(const struct inmo_stepper *stepper, int32_t first)
+{
+    int32_t node = inmo_graph_place(stepper->graph, first);
+    return stepper->row_of_node ? stepper->row_of_node[node] : node;
+}
 /* The backbone's own parameters. */
 static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
 {

@@ -120,29 +120,44 @@ static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, str
     return INMO_OK;
 }
 
-static void start_parameters(struct inmo_stepper *stepper)
+static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
+    const struct inmo_graph *graph = stepper->graph;
     size_t dim = (size_t)stepper->binding.dim;
-    int64_t drawn = stepper->provider_rows * (int64_t)dim, own = drawn;
+    int64_t drawn = stepper->provider_rows, rank = 0;
+    float *own = stepper->parameter + (size_t)drawn * dim;
+    int64_t *number = inmo_alloc((size_t)drawn, sizeof *number); /* the row's, if nodes had kept their first numbers */
     uint64_t key = inmo_key(options->seed, INMO_STREAM_INIT);
     double bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0;
     int has_w = stepper->kind->provider->extra_rows == 3;
+    if (!number)
+        return inmo_fail_memory(error, "the starting parameters");
+    for (int32_t v = 0; v < graph->nodes; v++)
+        if (inmo_stepper_row(stepper, v) >= 0)
+            number[inmo_stepper_row(stepper, v)] = rank++;
+    for (; rank < drawn; rank++)
+        number[rank] = rank;
     if (has_w)
-        drawn -= (int64_t)dim;
+        drawn--;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int64_t n = 0; n < drawn; n++)
-        stepper->parameter[n] = (float)(bound > 0 ? inmo_random_symmetric(key, (uint64_t)n, bound)
-                                                  : options->init_scale * inmo_random_normal(key, (uint64_t)n));
+    for (int64_t r = 0; r < drawn; r++)
+        for (size_t j = 0; j < dim; j++) {
+            uint64_t n = (uint64_t)number[r] * dim + j;
+            stepper->parameter[(size_t)r * dim + j] =
+                (float)(bound > 0 ? inmo_random_symmetric(key, n, bound) : options->init_scale * inmo_random_normal(key, n));
+        }
+    inmo_free(number);
     for (size_t j = 0; has_w && j < dim; j++)
-        stepper->parameter[(size_t)drawn + j] = 1;
+        stepper->parameter[(size_t)drawn * dim + j] = 1;
     if (backbone->start)
         backbone->start(stepper->binding.dim, options->layers, options->init_scale,
-                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), stepper->parameter + own);
+                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), own);
     if (stepper->kind->head)
         stepper->kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
                                    (float *)inmo_stepper_head(stepper));
+    return INMO_OK;
 }
 
 /* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
@@ -319,8 +334,8 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         inmo_stepper_free(stepper);
         return status;
     }
-    start_parameters(stepper);
-    if (strcmp(options->start, "spectral") == 0)
+    status = start_parameters(stepper, error);
+    if (!status && strcmp(options->start, "spectral") == 0)
         status = start_spectral(stepper, error);
     if (status) {
         inmo_stepper_free(stepper);
@@ -328,6 +343,11 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     }
     *out = stepper;
     return INMO_OK;
+}
+
+int inmo_steps_over_graph(const struct inmo_model_kind *kind)
+{
+    return kind->backbone && (kind->backbone->needs_all || kind->provider->templates);
 }
 
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper)

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "eval/validate.h"
+#include "graph/order.h"
 #include "train/own.h"
 #include "train/settings.h"
 
@@ -83,6 +84,8 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
     status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, inmo_stepper_own(stepper),
                             alpha, options->popularity, run->r, NULL, error);
+    if (!status)
+        status = inmo_order_restore(run->graph, stepper->width, run->r, error); /* items of equal scores rank as ever */
     if (!status && run->kind->head) {
         status = inmo_head_source_open(&head, run->kind->head, stepper->width, inmo_stepper_head(stepper), run->r,
                                        run->graph->users, run->graph->items, error);
@@ -231,6 +234,8 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_csr *lists[1] = {&data->train};
     enum inmo_status status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &run->graph, error);
+    if (!status && inmo_steps_over_graph(run->kind))
+        status = inmo_graph_order(&run->graph, options->order, error);
     if (!status)
         status = set_up_steps(run, error);
     if (status)
@@ -242,7 +247,7 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
         inmo_validation_sample(run->validation, options->valid_users, options->seed);
     if (status || !trainer->block.parameter)
         return status;
-    status = inmo_trainer_fingerprint(data, options, &trainer->fingerprint, error);
+    status = inmo_trainer_fingerprint(data, run->graph, options, &trainer->fingerprint, error);
     if (status)
         return status;
     trainer->record = inmo_copy_string("");

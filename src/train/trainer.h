@@ -31,8 +31,10 @@ enum inmo_status inmo_trainer_note_epoch(struct inmo_trainer *trainer, double lo
                                          struct inmo_error *error);
 /* Of what training and validation see of the data. */
 uint64_t inmo_trainer_data_hash(const struct inmo_dataset *data);
-enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_train_options *options,
-                                          uint64_t *fingerprint, struct inmo_error *error);
+/* graph: the run's, in whatever order its nodes are. */
+enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const struct inmo_graph *graph,
+                                          const struct inmo_train_options *options, uint64_t *fingerprint,
+                                          struct inmo_error *error);
 
 /* Written aside and renamed. Resuming from what save wrote goes on to the same bytes as if never interrupted. */
 enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
