@@ -146,7 +146,7 @@ const struct cli_command cli_export = {
     .summary = "representations as .npy or tab-separated text",
     .description =
         "Writes the final representations of the users or items; the score of a user and an item is the dot product "
-        "of their rows. An .npy file (numpy.load reads it) has the ids of its rows in a second file ending in .ids.",
+        "of their rows, to which a model with --walks adds its walks. An .npy file (numpy.load reads it) has the ids of its rows in a second file ending in .ids.",
     .examples = "  inmo export model.inmo -o items --what items --format npy\n"
                 "  inmo export model.inmo -o - --what users --format tsv\n",
     .least_arguments = 1,

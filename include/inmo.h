@@ -232,6 +232,8 @@ struct inmo_train_options {
     double self_weight;         /* beta: weight of the self-enhanced loss */
     double annealing;           /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     double popularity;          /* gamma: an item's representation is scaled by degree^gamma; default 0 */
+    double walks;               /* weight of short walks beside the product of vectors; default 0: none */
+    int walk_neighbours;        /* items that walks from one item lead to, at most */
     const char *eval_alpha;     /* one|reached: the alpha used outside training */
     double user_templates;      /* share of users that are templates, (0, 1] */
     double item_templates;      /* share of items that are templates, (0, 1] */

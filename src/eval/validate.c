@@ -90,6 +90,7 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
         .user = source->user,
         .item = source->item,
         .fill = source->fill,
+        .walks = source->walks,
         .items = truth->columns,
         .who = validation->who,
         .count = validation->count,

@@ -48,13 +48,15 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     const struct inmo_provider *provider = model->kind->provider;
     int32_t user_rows = 0, *template_item = NULL;
     size_t count = 0;
-    char dim[16], layers[16], alpha[48], popularity[48];
+    char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
     struct inmo_tensor tensor[12 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[] = {
         {"model", model->kind->name},  {"dim", dim},
         {"layers", layers},            {"alpha_reached", alpha},
         {"popularity", popularity},
+        {"walks", walks},
+        {"walk_neighbours", neighbours},
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration}, {"record", model->record},
     };
@@ -62,6 +64,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     snprintf(layers, sizeof layers, "%d", model->layers);
     snprintf(alpha, sizeof alpha, "%.17g", model->alpha_reached);
     snprintf(popularity, sizeof popularity, "%.17g", model->popularity);
+    snprintf(walks, sizeof walks, "%.17g", model->walks);
+    snprintf(neighbours, sizeof neighbours, "%d", model->walk_neighbours);
     tensor[count++] = vector("users.offset", INMO_I64, (int64_t)model->users.count + 1, model->users.offset);
     tensor[count++] = vector("users.text", INMO_U8, model->users.offset[model->users.count], model->users.text);
     tensor[count++] = vector("items.offset", INMO_I64, (int64_t)model->items.count + 1, model->items.offset);
@@ -198,6 +202,8 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *layers = inmo_tensorfile_metadata(model->file, "layers");
     const char *alpha = inmo_tensorfile_metadata(model->file, "alpha_reached");
     const char *popularity = inmo_tensorfile_metadata(model->file, "popularity");
+    const char *walks = inmo_tensorfile_metadata(model->file, "walks");
+    const char *neighbours = inmo_tensorfile_metadata(model->file, "walk_neighbours");
     const char *eval_alpha = inmo_tensorfile_metadata(model->file, "eval_alpha");
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
@@ -210,9 +216,12 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->layers = atoi(layers);
     model->alpha_reached = strtod(alpha, NULL);
     model->popularity = popularity ? strtod(popularity, NULL) : 0; /* files before it had it */
+    model->walks = walks ? strtod(walks, NULL) : 0;
+    model->walk_neighbours = neighbours ? atoi(neighbours) : 0;
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
     if (model->dim < 1 || model->dim > 8192 || model->layers < 0 || model->layers > 16 ||
-        !isfinite(model->alpha_reached) || !isfinite(model->popularity))
+        !isfinite(model->alpha_reached) || !isfinite(model->popularity) ||
+        !isfinite(model->walks) || model->walks < 0 || (model->walks > 0 && model->walk_neighbours < 1))
         return bad(path, "its description is out of bounds", error);
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);

@@ -13,6 +13,14 @@
 
 enum { USERS = 192, ITEMS = 1024, MASKS = 4, FILLED = 8 << 20 /* scores of a filled block, at most */ };
 
+/* What walks add to the scores of a block of users: entries of user n from begin[n] on, ascending. */
+struct walked {
+    struct inmo_walk_space space;
+    int32_t *item;
+    float *value;
+    int64_t capacity, begin[USERS + 1], cursor[USERS];
+};
+
 /* What one thread works with; filled scores are of all items, and of `users` users. */
 struct workspace {
     float *user;     // (USERS, dim)
@@ -21,6 +29,7 @@ struct workspace {
     int32_t *hit;    // (ITEMS)
     int64_t *cursor; // (USERS, MASKS) next masked item
     void *scratch;   // of the function that fills
+    struct walked walked;
 };
 
 /* Users of a block: filled ones as the function likes it, within the bounds of memory. */
@@ -34,6 +43,9 @@ static int32_t block_users(const struct inmo_rank *job)
 
 static void workspace_free(struct workspace *space)
 {
+    inmo_free(space->walked.value);
+    inmo_free(space->walked.item);
+    inmo_walk_space_free(&space->walked.space);
     inmo_free(space->scratch);
     inmo_free(space->cursor);
     inmo_free(space->hit);
@@ -52,6 +64,8 @@ static int workspace_make(struct workspace *space, const struct inmo_rank *job)
     space->top_score = inmo_alloc((size_t)USERS * (size_t)job->k, sizeof(float));
     space->hit = inmo_alloc(ITEMS, sizeof(int32_t));
     space->cursor = inmo_alloc((size_t)USERS * MASKS, sizeof(int64_t));
+    if (job->walks && inmo_walk_space_make(&space->walked.space, job->items) != 0)
+        return -1;
     return space->user && space->score && space->top_score && space->hit && space->cursor && space->scratch
                ? 0
                : -1;
@@ -93,6 +107,49 @@ static void take_tile(const struct inmo_rank *job, const int32_t *place, int32_t
     *kept = top.count;
 }
 
+/* Collects the walks of a block's users; items become places. 0, or -1 when memory is short. */
+static int walk_block(const struct inmo_rank *job, const int32_t *place, int32_t first, int32_t count,
+                      struct walked *walked)
+{
+    const struct inmo_graph *graph = job->walks->graph;
+    int64_t most = 0, at = 0;
+    for (int32_t n = 0; n < count; n++)
+        most += inmo_walks_most(job->walks, inmo_graph_degree(graph, job->who[first + n]));
+    if (most > walked->capacity) {
+        inmo_free(walked->item);
+        inmo_free(walked->value);
+        walked->capacity = most;
+        walked->item = inmo_alloc((size_t)most, sizeof *walked->item);
+        walked->value = inmo_alloc((size_t)most, sizeof *walked->value);
+    }
+    if (most > 0 && (!walked->item || !walked->value))
+        return -1;
+    for (int32_t n = 0; n < count; n++) {
+        int32_t u = job->who[first + n], found, kept = 0;
+        int32_t *item = walked->item + at;
+        float *value = walked->value + at;
+        found = inmo_walks_collect(job->walks, graph->neighbour + graph->offset[u], (int32_t)inmo_graph_degree(graph, u),
+                                   graph->users, &walked->space, item, value);
+        for (int32_t e = 0; e < found; e++)
+            if (!place || place[item[e]] >= 0) {
+                item[kept] = place ? place[item[e]] : item[e];
+                value[kept++] = value[e];
+            }
+        walked->begin[n] = walked->cursor[n] = at;
+        at += kept;
+    }
+    walked->begin[count] = at;
+    return 0;
+}
+
+static void add_walks(struct walked *walked, int32_t n, int32_t begin, int32_t end, float *score)
+{
+    int64_t at = walked->cursor[n];
+    for (; at < walked->begin[n + 1] && walked->item[at] < end; at++)
+        score[walked->item[at] - begin] += walked->value[at];
+    walked->cursor[n] = at;
+}
+
 static void rank_products(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
                           int32_t first, int32_t count, struct workspace *space, int32_t *kept)
 {
@@ -103,8 +160,11 @@ static void rank_products(const struct inmo_rank *job, const float *item, const 
         int32_t tile = items - begin < ITEMS ? items - begin : ITEMS;
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, tile, job->dim, 1, space->user, job->dim,
                     item + (size_t)begin * dim, job->dim, 0, space->score, ITEMS);
-        for (int32_t n = 0; n < count; n++)
+        for (int32_t n = 0; n < count; n++) {
+            if (job->walks)
+                add_walks(&space->walked, n, begin, begin + tile, space->score + (size_t)n * ITEMS);
             take_tile(job, place, n, first, begin, tile, space->score + (size_t)n * ITEMS, space, kept + n);
+        }
     }
 }
 
@@ -122,12 +182,15 @@ static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32
     }
 }
 
-static void rank_block(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
-                       int32_t first, int32_t users, struct workspace *space)
+/* 0, or -1 when memory is short. */
+static int rank_block(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
+                      int32_t first, int32_t users, struct workspace *space)
 {
     int32_t count = job->count - first < users ? job->count - first : users;
     int32_t kept[USERS] = {0};
     size_t k = (size_t)job->k;
+    if (job->walks && walk_block(job, place, first, count, &space->walked) != 0)
+        return -1;
     for (int32_t n = 0; n < count; n++)
         for (int m = 0; m < MASKS && job->mask[m]; m++)
             if (job->mask[m]->offset)
@@ -145,6 +208,7 @@ static void rank_block(const struct inmo_rank *job, const float *item, const int
         if (job->top_score)
             memcpy(job->top_score + (size_t)(first + n) * k, space->top_score + (size_t)n * k, k * sizeof(float));
     }
+    return 0;
 }
 
 /* The rows of the candidates alone, and where each item stands among them: one that is no candidate stands at -1,
@@ -193,7 +257,8 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
         for (int32_t first = 0; first < job->count; first += users) {
             if (!ready || atomic_load(&failed) || atomic_load(&stop))
                 continue;
-            rank_block(job, packed ? packed : job->item, place, items, first, users, &space);
+            if (rank_block(job, packed ? packed : job->item, place, items, first, users, &space) != 0)
+                atomic_store(&failed, 1);
             atomic_fetch_add(&done, users);
 #pragma omp critical(inmo_rank_hooks)
             if (hooks && inmo_now() - shown > 0.2) {
@@ -242,6 +307,9 @@ enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_er
             score[i] = !ranked ? -INFINITY : job->fill ? filled[i] : 0;
             for (int j = 0; j < job->dim && ranked; j++)
                 score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
+            for (int64_t e = 0; job->walks && ranked && e < inmo_graph_degree(job->walks->graph, u); e++)
+                score[i] += inmo_walks_between(job->walks, job->walks->graph->neighbour[job->walks->graph->offset[u] + e] -
+                                               job->walks->graph->users, i);
         }
         for (int32_t j = 0; j < job->k; j++) {
             int32_t best = -1;

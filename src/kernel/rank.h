@@ -8,6 +8,7 @@
 
 #include "base/csr.h"
 #include "base/status.h"
+#include "kernel/walk.h"
 
 /* The k best seen so far: a heap whose top is the worst. Better: higher score, then smaller item. */
 struct inmo_top {
@@ -37,6 +38,7 @@ struct inmo_rank {
     const float *user;         // (users, dim)
     const float *item;         // (items, dim)
     const struct inmo_fill *fill;  /* not NULL: instead of dim, user and item */
+    const struct inmo_walks *walks;  /* not NULL: added to the dot products; who are users of its graph */
     int32_t items;
     const int32_t *who;        // (count) users to rank for
     int32_t count;

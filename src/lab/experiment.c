@@ -66,26 +66,34 @@ static const struct rule {
     double templates, x;
     const char *rule;
     double annealing, dropout, self_weight;
+    double walks;
 } rules[] = {
 #define PLAIN(experiment, model, suffix, trained, evaluation, templates)                                               \
-    {experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1}
+    {experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1, 0}
+/* Not in the paper: our default. */
+#define WALKS(experiment, suffix, trained)                                                                             \
+    {experiment, "inmo-lightgcn", " with walks" suffix, trained, "test", 0, 0, NULL, -1, -1, -1, 4}
     PLAIN("table2", EACH, "", INMO_TRANSDUCTIVE, "test", 0),
     PLAIN("table2", EACH_INMO, "*", INMO_TRANSDUCTIVE, "test", 0.3),
+
+    WALKS("table2", "", INMO_TRANSDUCTIVE),
 
     PLAIN("table3", "inmo-lightgcn", "-retrain", INMO_TRANSDUCTIVE, "test", 0),
     PLAIN("table3", EACH, "", INMO_NEW_INTERACTIONS, "without-new", 0),
     PLAIN("table3", EACH, "-new", INMO_NEW_INTERACTIONS, "test", 0),
     PLAIN("table3", EACH_INMO, "*-new", INMO_NEW_INTERACTIONS, "test", 0.3),
+    WALKS("table3", "-new", INMO_NEW_INTERACTIONS),
 
     PLAIN("table4", "inmo-lightgcn", "-retrain", INMO_TRANSDUCTIVE, "new-users-items", 0),
     PLAIN("table4", EACH, "", INMO_NEW_USERS_ITEMS, "test", 0),
     PLAIN("table4", EACH_INMO, "*", INMO_NEW_USERS_ITEMS, "test", 0.3),
+    WALKS("table4", "", INMO_NEW_USERS_ITEMS),
 
 #define ABLATION(model)                                                                                                \
     PLAIN("table5", model, "", INMO_NEW_USERS_ITEMS, "test", 0),                                                        \
-        {"table5", model, ", no annealing", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, -1, -1},                       \
-        {"table5", model, ", no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, -1, 0, -1},                        \
-        {"table5", model, ", no annealing, no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, 0, -1}
+        {"table5", model, ", no annealing", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, -1, -1, 0},                       \
+        {"table5", model, ", no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, -1, 0, -1, 0},                        \
+        {"table5", model, ", no annealing, no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, 0, -1, 0}
     ABLATION("inmo-mf"),
     ABLATION("inmo-lightgcn"),
 
@@ -97,7 +105,7 @@ static const struct rule {
     PLAIN("time", "inmo-lightgcn", ", inference", INMO_NEW_USERS_ITEMS, "test", 0),
 
 #define SHARE(model, rule, share)                                                                                      \
-    {"templates", model, ", " rule, INMO_TRANSDUCTIVE, "test", share, share, rule, -1, -1, -1}
+    {"templates", model, ", " rule, INMO_TRANSDUCTIVE, "test", share, share, rule, -1, -1, -1, 0}
 #define SHARES(model, rule)                                                                                            \
     SHARE(model, rule, 0.1), SHARE(model, rule, 0.2), SHARE(model, rule, 0.3), SHARE(model, rule, 0.5),                 \
         SHARE(model, rule, 0.7), SHARE(model, rule, 1)
@@ -108,14 +116,14 @@ static const struct rule {
     SHARES("inmo-lightgcn", "degree"),
     SHARES("inmo-lightgcn", "page-rank"),
 
-#define BETA(model, beta) {"beta", model, "", INMO_TRANSDUCTIVE, "test", 0, beta, NULL, -1, -1, beta}
+#define BETA(model, beta) {"beta", model, "", INMO_TRANSDUCTIVE, "test", 0, beta, NULL, -1, -1, beta, 0}
 #define BETAS(model) BETA(model, 0), BETA(model, 0.001), BETA(model, 0.01), BETA(model, 0.1), BETA(model, 1)
     BETAS("inmo-mf"),
     BETAS("inmo-lightgcn"),
 
 #define CURVES(model)                                                                                                  \
     PLAIN("annealing", model, "", INMO_TRANSDUCTIVE, "test", 0),                                                        \
-        {"annealing", model, ", no annealing", INMO_TRANSDUCTIVE, "test", 0, 0, NULL, 0, -1, -1}
+        {"annealing", model, ", no annealing", INMO_TRANSDUCTIVE, "test", 0, 0, NULL, 0, -1, -1, 0}
     CURVES("inmo-mf"),
     CURVES("inmo-lightgcn"),
 };
@@ -149,7 +157,8 @@ static void make_row(const struct inmo_lab_experiment *experiment, const struct 
 {
     *row = (struct inmo_lab_row){
         .experiment = experiment,
-        .system = {model, rule->templates, rule->rule, rule->annealing, rule->dropout, rule->self_weight},
+        .system = {model, rule->templates, rule->rule, rule->annealing, rule->dropout, rule->self_weight,
+                   rule->walks},
         .trained = rule->trained,
         .evaluation = rule->evaluation,
         .x = rule->x,
@@ -168,7 +177,7 @@ enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, str
     if (!made)
         return inmo_fail_memory(error, "the list of experiments");
     for (size_t n = 0; n < most; n++)
-        if (strcmp(rules[n].experiment, experiment->name) == 0 && !is_for_all(&rules[n]))
+        if (strcmp(rules[n].experiment, experiment->name) == 0 && !is_for_all(&rules[n]) && rules[n].walks == 0)
             make_row(experiment, &rules[n], rules[n].model, &made[found++]);
     /* The list of models has the best first, a table last. */
     for (size_t k = kinds; k-- > 0;) {
@@ -178,6 +187,9 @@ enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, str
                 (strcmp(rules[n].model, EACH) == 0 || (kind->provider && kind->provider->templates)))
                 make_row(experiment, &rules[n], kind->name, &made[found++]);
     }
+    for (size_t n = 0; n < most; n++)
+        if (strcmp(rules[n].experiment, experiment->name) == 0 && rules[n].walks > 0)
+            make_row(experiment, &rules[n], rules[n].model, &made[found++]);
     *row = made;
     *count = found;
     return INMO_OK;

@@ -40,6 +40,7 @@ struct inmo_lab_system {
     double templates;                        /* share of both sides; 0: the recipe's */
     const char *rule;                        /* NULL: the recipe's */
     double annealing, dropout, self_weight;  /* negative: the recipe's */
+    double walks;                            /* 0: none */
 };
 
 enum { INMO_LAB_LABEL = 64 };

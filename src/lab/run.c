@@ -62,6 +62,8 @@ static void describe(struct inmo_lab_run *run)
     if (system->templates > 0)
         at += (size_t)snprintf(run->what + at, size - at, " %.0f %% by %s", 100 * system->templates,
                                run->options.template_rule);
+    if (system->walks > 0)
+        at += (size_t)snprintf(run->what + at, size - at, " with walks");
     if (system->annealing >= 0)
         at += (size_t)snprintf(run->what + at, size - at, ", annealing %g", system->annealing);
     if (system->dropout >= 0)
@@ -114,6 +116,7 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     if (options->epochs > 0)
         run->options.epochs = options->epochs;
     run->options.max_seconds = options->max_seconds;
+    run->options.walks = system->walks; /* the paper's methods have none, whatever the recipe says */
     if (system->templates > 0)
         run->options.user_templates = run->options.item_templates = system->templates;
     if (system->rule)

@@ -47,6 +47,8 @@ struct inmo_model {
     int dim, layers;             /* columns of e */
     double alpha_reached;        /* of the epoch whose parameters these are */
     double popularity;           /* exponent of an item's degree in its representation */
+    double walks;                /* weight of short walks in a score (kernel/walk.h); 0: none */
+    int walk_neighbours;         /* of each item, at most */
     int alpha_one;               /* outside training alpha is 1, not the one reached */
     struct inmo_idmap users, items;  // those with training interactions
     struct inmo_csr train, valid;    // among them

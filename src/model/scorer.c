@@ -8,6 +8,7 @@
 
 void inmo_scorer_close(struct inmo_scorer *scorer)
 {
+    inmo_walks_free(scorer->walks);
     inmo_head_source_close(&scorer->head);
     inmo_free(scorer->base);
     inmo_free(scorer->memory);
@@ -74,6 +75,8 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
                                        graph->users, graph->items, error);
         scorer->fill = scorer->head.fill;
     }
+    if (!status && model->walks > 0)
+        status = inmo_walks_make(graph, model->walks, model->popularity, model->walk_neighbours, NULL, &scorer->walks, error);
     return status;
 }
 
@@ -103,6 +106,7 @@ void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job)
     job->user = scorer->r;
     job->item = scorer->r + (size_t)scorer->graph->users * (size_t)scorer->dim;
     job->fill = scorer->by_dot ? NULL : &scorer->fill;
+    job->walks = scorer->walks;
 }
 
 enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,

@@ -18,6 +18,7 @@ struct inmo_scorer {
     struct inmo_system_state *state;  // of a system, else NULL
     struct inmo_head_source head;     // of a model with a head, else empty
     struct inmo_fill fill;
+    struct inmo_walks *walks;         // added to dot products; NULL: none
 };
 
 /* Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */

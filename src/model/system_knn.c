@@ -6,16 +6,12 @@
  * h is the shrinkage. Tensors: item-knn.offset (I + 1), .item, .weight: row j holds the items that listen to j,
  * ascending, which is the order scoring walks in.
  *
- * Cost of a fit: Σ_u d_u² counts, each a random addition to an array of I numbers that stays in cache; memory
- * 16 I k bytes and 12 I a thread. Every item is counted wholly by one thread, so the result is the same for any
- * number. */
+ * Cost of a fit: kernel/near.h; memory 16 I k bytes. */
 #include "base/memory.h"
-#include "base/threads.h"
-#include "kernel/rank.h"
+#include "kernel/near.h"
 #include "model/model.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum { OFFSET, ITEM, WEIGHT };
@@ -36,74 +32,16 @@ static void knn_defaults(struct inmo_train_options *options)
     options->similarity = "cosine";
 }
 
-/* The k nearest of item i: near->item and near->score, sorted. count (items) is zero before and after. */
-static void find_nearest(const struct inmo_graph *graph, const struct inmo_train_options *options, int32_t i,
-                         int32_t *count, int32_t *met, struct inmo_top *near)
-{
-    int32_t users = graph->users, met_count = 0;
-    double own = (double)inmo_graph_degree(graph, users + i);
-    int jaccard = strcmp(options->similarity, "jaccard") == 0;
-    for (int64_t e = graph->offset[users + i]; e < graph->offset[users + i + 1]; e++) {
-        int32_t u = graph->neighbour[e];
-        for (int64_t f = graph->offset[u]; f < graph->offset[u + 1]; f++) {
-            int32_t j = graph->neighbour[f] - users;
-            if (count[j]++ == 0)
-                met[met_count++] = j;
-        }
-    }
-    near->count = 0;
-    for (int32_t n = 0; n < met_count; n++) {
-        int32_t j = met[n];
-        double common = count[j], other = (double)inmo_graph_degree(graph, users + j);
-        double size = jaccard ? own + other - common : sqrt(own * other);
-        count[j] = 0;
-        if (j != i)
-            inmo_top_add(near, (float)(common / (size + options->shrinkage)), j);
-    }
-    inmo_top_sort(near);
-}
+struct measure {
+    int jaccard;
+    double shrinkage;
+};
 
-/* nearest (items, k), -1 where there are fewer, with similarity alike. */
-static enum inmo_status find_all(const struct inmo_graph *graph, const struct inmo_train_options *options, int32_t k,
-                                 int32_t *nearest, float *similarity, const struct inmo_hooks *hooks,
-                                 struct inmo_error *error)
+static double alike(const void *context, double common, double own, double other)
 {
-    double start = inmo_now(), shown = start;
-    atomic_int failed = 0, stop = 0, done = 0;
-#pragma omp parallel num_threads(inmo_threads())
-    {
-        int32_t *count = inmo_alloc_zero((size_t)graph->items, sizeof *count);
-        int32_t *met = inmo_alloc((size_t)graph->items, sizeof *met);
-        if (!count || !met)
-            atomic_store(&failed, 1);
-#pragma omp for schedule(dynamic, 64)
-        for (int32_t i = 0; i < graph->items; i++) {
-            struct inmo_top near = {k, 0, similarity + (size_t)i * (size_t)k, nearest + (size_t)i * (size_t)k};
-            if (!count || !met || atomic_load(&failed) || atomic_load(&stop))
-                continue;
-            find_nearest(graph, options, i, count, met, &near);
-            for (int32_t n = near.count; n < k; n++)
-                near.item[n] = -1;
-            if (atomic_fetch_add(&done, 1) % 256 == 0) {
-#pragma omp critical(inmo_knn_hooks)
-                if (hooks && inmo_now() - shown > 0.2) {
-                    struct inmo_progress progress = {"comparing items", atomic_load(&done), graph->items, "items",
-                                                     inmo_now() - start, NAN, NAN, NAN};
-                    shown = inmo_now();
-                    inmo_report_progress(hooks, &progress);
-                    if (inmo_is_interrupted(hooks))
-                        atomic_store(&stop, 1);
-                }
-            }
-        }
-        inmo_free(met);
-        inmo_free(count);
-    }
-    if (atomic_load(&failed))
-        return inmo_fail_memory(error, "comparing the items");
-    if (atomic_load(&stop))
-        return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while comparing the items");
-    return INMO_OK;
+    const struct measure *measure = context;
+    double size = measure->jaccard ? own + other - common : sqrt(own * other);
+    return common / (size + measure->shrinkage);
 }
 
 /* From "i listens to j" to rows of j. Walking i upwards leaves every row ascending. */
@@ -150,11 +88,13 @@ static enum inmo_status knn_fit(struct inmo_model *model, const struct inmo_grap
 {
     int32_t k = options->neighbours < graph->items ? options->neighbours : graph->items;
     size_t size = (size_t)graph->items * (size_t)k;
+    struct measure measure = {strcmp(options->similarity, "jaccard") == 0, options->shrinkage};
+    struct inmo_near near = {.graph = graph, .k = k, .alike = alike, .context = &measure};
     int32_t *nearest = inmo_alloc(size, sizeof *nearest);
     float *similarity = inmo_alloc(size, sizeof *similarity);
     enum inmo_status status = nearest && similarity ? INMO_OK : inmo_fail_memory(error, "comparing the items");
     if (!status)
-        status = find_all(graph, options, k, nearest, similarity, hooks, error);
+        status = inmo_near_find(&near, nearest, similarity, hooks, error);
     if (!status)
         status = add_rows(model, graph->items, k, nearest, similarity, error);
     inmo_free(similarity);

@@ -182,6 +182,8 @@ enum inmo_status inmo_trainer_sign(const struct inmo_trainer *trainer, struct in
     int32_t epoch = trainer->best_epoch >= 0 ? trainer->best_epoch
                                              : trainer->epoch - (is_between && trainer->epoch > 0);
     model->popularity = trainer->options->popularity;
+    model->walks = trainer->options->walks;
+    model->walk_neighbours = trainer->options->walk_neighbours;
     model->alpha_reached = inmo_alpha_of_epoch(trainer->options, epoch);
     model->record = inmo_alloc(record_size + 3, 1);
     if (!model->record)

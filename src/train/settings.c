@@ -49,6 +49,10 @@ static const struct inmo_setting table[] = {
     {"popularity", 'r', AT(popularity), -2, 2, NULL, "Model", "GAMMA",
      "An item's representation is multiplied by its number of interactions to this power; below 0 holds popular items "
      "back."},
+    {"walks", 'r', AT(walks), 0, 1e6, NULL, "Model", "WEIGHT",
+     "Weight in a score of short walks from the history's items, by a user, to other items; 0: none."},
+    {"walk-neighbours", 'i', AT(walk_neighbours), 1, 100000, NULL, "Model", "K",
+     "Walks from an item lead to so many others, those of the most weight."},
     {"eval-alpha", 's', AT(eval_alpha), 0, 0, "one|reached", "Training", "WHICH",
      "Normalization exponent outside training: 1, or the one training had reached."},
     {"init", 's', AT(init), 0, 0, "normal|kaiming", "Training", "HOW",
@@ -161,6 +165,7 @@ static void take_fast_recipe(struct inmo_train_options *options, const struct in
     options->popularity = -0.2;
     options->batch = 2048;
     options->negatives = 4096;
+    options->walks = strcmp(kind->name, "inmo-lightgcn") == 0 ? 4 : 0; /* other models are compared as they were published */
     options->temperature = 0.065;
     options->learning_rate = 0.006;
     for (size_t n = 0; n < sizeof searched / sizeof *searched; n++)
@@ -211,6 +216,7 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
         .dim = 64,
         .layers = 3,
         .neighbours = 100,
+        .walk_neighbours = 30,
         .similarity = "cosine",
         .unobserved = 0.01,
         .l2_exponent = 1,
@@ -289,6 +295,10 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
         strcmp(options->loss, "bpr") != 0)
         status = inmo_fail(error, INMO_USAGE,
                            "--loss: found '%s', expected bce or bpr for %s, whose score is no dot product", options->loss,
+                           options->model);
+    if (!status && options->walks > 0 &&
+        (!inmo_model_kind_find(options->model)->provider || inmo_model_kind_find(options->model)->head))
+        status = inmo_fail(error, INMO_USAGE, "--walks: %s has no scores that are products of vectors to add them to",
                            options->model);
     if (!status && options->resume && !options->checkpoint)
         status = inmo_fail(error, INMO_USAGE, "--resume: no --checkpoint file to go on from");

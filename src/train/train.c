@@ -30,6 +30,8 @@ struct run {
     struct inmo_graph *graph;
     struct inmo_validation *validation;
     float *r;                   // (nodes, width) for validation
+    struct inmo_walks *walks;   // from the first validation on; NULL: none
+    struct inmo_graph *walk_graph;
     double start, step_seconds; /* begin of the call; spent in steps */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
@@ -69,6 +71,18 @@ static enum inmo_status save_checkpoint(struct run *run, struct inmo_error *erro
     return path ? inmo_checkpoint_save(&run->trainer, path, error) : INMO_OK;
 }
 
+/* In the data set's numbers, as a ranking is. */
+static enum inmo_status prepare_walks(struct run *run, struct inmo_error *error)
+{
+    const struct inmo_train_options *options = run->trainer.options;
+    const struct inmo_csr *lists[1] = {&run->trainer.data->train};
+    enum inmo_status status = inmo_graph_build(run->graph->users, run->graph->items, lists, 1, &run->walk_graph, error);
+    if (!status)
+        status = inmo_walks_make(run->walk_graph, options->walks, options->popularity, options->walk_neighbours, NULL,
+                                 &run->walks, error);
+    return status;
+}
+
 static enum inmo_status validate(struct run *run, double *score, struct inmo_error *error)
 {
     const struct inmo_trainer *trainer = &run->trainer;
@@ -80,7 +94,13 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     enum inmo_status status;
     if (trainer->own)
         return inmo_own_validate(trainer->own, run->validation, score, error);
+    if (options->walks > 0 && !run->walks) {
+        status = prepare_walks(run, error);
+        if (status)
+            return status;
+    }
     source.dim = stepper->width;
+    source.walks = run->walks;
     source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
     status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, inmo_stepper_own(stepper),
                             alpha, options->popularity, run->r, NULL, error);
@@ -284,6 +304,8 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
 
 static void tear_down(struct run *run)
 {
+    inmo_walks_free(run->walks);
+    inmo_graph_free(run->walk_graph);
     inmo_validation_free(run->validation);
     inmo_free(run->r);
     inmo_free(run->trainer.record);

@@ -34,6 +34,12 @@ static const char *base_name(const struct inmo_view *view, const struct inmo_per
     return inmo_person_has_row(view, person) ? "(own embedding)" : "(any user)";
 }
 
+/* What walks from item n of the history add to the score of an item. */
+static double walked(const struct inmo_view *view, const struct inmo_person *person, int32_t n, int32_t wanted)
+{
+    return view->scorer.walks ? (double)inmo_walks_between(view->scorer.walks, person->item[n], wanted) : 0;
+}
+
 static void add_part(struct inmo_explanation *explanation, const char *id, double score)
 {
     explanation->part[explanation->count++] = (struct inmo_entry){id, score};
@@ -42,7 +48,7 @@ static void add_part(struct inmo_explanation *explanation, const char *id, doubl
 static int depends_on_history(const struct inmo_view *view)
 {
     const struct inmo_model_kind *kind = view->model->kind;
-    return kind->system || kind->provider->templates || view->model->layers > 0;
+    return kind->system || kind->provider->templates || view->model->layers > 0 || view->scorer.walks;
 }
 
 /* A model whose vectors are sums: base and terms, each multiplied with the item's vector. */
@@ -62,9 +68,12 @@ static enum inmo_status by_vectors(const struct inmo_view *view, const struct in
         explanation->score = kernels->dot(dim, person->r, target);
         if (kind->provider)
             add_part(explanation, base_name(view, person), kernels->dot(dim, base, target));
-        for (int32_t n = 0; n < person->count && depends_on_history(view); n++)
+        for (int32_t n = 0; n < person->count && depends_on_history(view); n++) {
+            double walks = walked(view, person, n, wanted);
+            explanation->score += walks;
             add_part(explanation, inmo_idmap_id(&view->items, person->item[n]),
-                     kernels->dot(dim, term + (size_t)n * width, target));
+                     kernels->dot(dim, term + (size_t)n * width, target) + walks);
+        }
     }
     inmo_free(term);
     inmo_free(base);
@@ -79,11 +88,14 @@ static enum inmo_status by_absence(const struct inmo_view *view, const struct in
     double rest;
     if (!r)
         return inmo_fail_memory(error, "the explanation");
-    rest = explanation->score = inmo_scorer_pair(&view->scorer, person->r, wanted);
+    double product = inmo_scorer_pair(&view->scorer, person->r, wanted);
+    rest = explanation->score = product;
+    for (int32_t n = 0; n < person->count; n++)
+        rest = explanation->score += walked(view, person, n, wanted);
     for (int32_t n = 0; n < person->count && depends_on_history(view); n++) {
         double lost;
         inmo_person_without(view, person, person->item[n], r);
-        lost = explanation->score - inmo_scorer_pair(&view->scorer, r, wanted);
+        lost = product - inmo_scorer_pair(&view->scorer, r, wanted) + walked(view, person, n, wanted);
         add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), lost);
         rest -= lost;
     }

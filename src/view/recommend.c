@@ -97,16 +97,54 @@ static enum inmo_status best_of(const struct inmo_idmap *ids, const float *score
     return status;
 }
 
-/* The same by the dot product of r with every item, through the quantised first pass. */
-static enum inmo_status best_for(const struct inmo_view *view, const float *r, const uint8_t *closed, int k,
+/* Where walks lead, the score is more than a dot product: these items are scored one by one into reached, and closed for the
+ * pass over the others. */
+static enum inmo_status take_walks(const struct inmo_view *view, const struct inmo_person *person, uint8_t *closed,
+                                   struct inmo_top *reached, struct inmo_error *error)
+{
+    const struct inmo_walks *walks = view->scorer.walks;
+    size_t most = (size_t)inmo_walks_most(walks, person->count);
+    struct inmo_walk_space space = {0};
+    int32_t *item = inmo_alloc(most, sizeof *item), found = 0;
+    float *value = inmo_alloc(most, sizeof *value);
+    enum inmo_status status = item && value && inmo_walk_space_make(&space, walks->items) == 0
+                                  ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+    if (!status)
+        found = inmo_walks_collect(walks, person->item, person->count, 0, &space, item, value);
+    for (int32_t n = 0; n < found; n++)
+        if (!closed[item[n]]) {
+            closed[item[n]] = 1;
+            inmo_top_add(reached, (float)inmo_scorer_pair(&view->scorer, person->r, item[n]) + value[n], item[n]);
+        }
+    inmo_walk_space_free(&space);
+    inmo_free(value);
+    inmo_free(item);
+    return status;
+}
+
+/* The same by the dot product of the person's vector with every item, through the quantised first pass, and walks. Items may
+ * become closed. */
+static enum inmo_status best_for(const struct inmo_view *view, const struct inmo_person *person, uint8_t *closed, int k,
                                  struct inmo_list *list, struct inmo_error *error)
 {
-    struct inmo_top top = {0};
+    struct inmo_top top = {0}, reached = {0};
+    struct inmo_list spare = {0};
     enum inmo_status status = open_list(k, view->items.count, &top, list, error);
+    if (!status && view->scorer.walks) {
+        status = open_list(k, view->items.count, &reached, &spare, error);
+        if (!status)
+            status = take_walks(view, person, closed, &reached, error);
+    }
     if (!status)
-        status = inmo_quantised_top(view->quantised, r, closed, &top, NULL, error);
+        status = inmo_quantised_top(view->quantised, person->r, closed, &top, NULL, error);
+    for (int32_t n = 0; n < top.count && !status && view->scorer.walks; n++)
+        inmo_top_add(&reached, top.score[n], top.item[n]);
+    if (!status && view->scorer.walks)
+        inmo_top_sort(&reached);
     if (!status)
-        close_list(&view->items, &top, list);
+        close_list(&view->items, view->scorer.walks ? &reached : &top, list);
+    inmo_free(spare.entry);
+    drop_top(&reached);
     drop_top(&top);
     return status;
 }
@@ -168,7 +206,7 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
     close_items(view, query, &person, closed, &list->unknown_items);
     history = inmo_person_history(&person);
     status = list->fallback                ? best_known(view, closed, query->k, list, error)
-             : inmo_view_has_vectors(view) ? best_for(view, person.r, closed, query->k, list, error)
+             : inmo_view_has_vectors(view) ? best_for(view, &person, closed, query->k, list, error)
                                            : best_scored(view, &history, closed, query->k, list, error);
     if (status)
         goto done;

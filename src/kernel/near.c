@@ -1,0 +1,83 @@
+/* near.c - see near.h. */
+#include "kernel/near.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "kernel/rank.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+/* The nearest of item i, sorted. sum (items) is zero before and after; met has room for all items. */
+static void find_nearest(const struct inmo_near *near, int32_t i, float *sum, int32_t *met, struct inmo_top *top)
+{
+    const struct inmo_graph *graph = near->graph;
+    int32_t users = graph->users, count = 0;
+    double own = (double)inmo_graph_degree(graph, users + i);
+    for (int64_t e = graph->offset[users + i]; e < graph->offset[users + i + 1]; e++) {
+        int32_t u = graph->neighbour[e];
+        float weight = near->user_weight ? near->user_weight[u] : 1;
+        if (near->most > 0 && inmo_graph_degree(graph, u) > near->most)
+            continue;
+        for (int64_t f = graph->offset[u]; f < graph->offset[u + 1]; f++) {
+            int32_t j = graph->neighbour[f] - users;
+            if (sum[j] == 0)
+                met[count++] = j;
+            sum[j] += weight;
+        }
+    }
+    top->count = 0;
+    for (int32_t n = 0; n < count; n++) {
+        int32_t j = met[n];
+        double common = sum[j];
+        sum[j] = 0;
+        if (j != i)
+            inmo_top_add(top, (float)near->alike(near->context, common, own, (double)inmo_graph_degree(graph, users + j)),
+                         j);
+    }
+    inmo_top_sort(top);
+    for (int32_t n = top->count; n < top->k; n++) {
+        top->item[n] = -1;
+        top->score[n] = 0;
+    }
+}
+
+enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, float *similarity,
+                                const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    int32_t items = near->graph->items, k = near->k;
+    double start = inmo_now(), shown = start;
+    atomic_int failed = 0, stop = 0, done = 0;
+#pragma omp parallel num_threads(inmo_threads())
+    {
+        float *sum = inmo_alloc_zero((size_t)items, sizeof *sum);
+        int32_t *met = inmo_alloc((size_t)items, sizeof *met);
+        if (!sum || !met)
+            atomic_store(&failed, 1);
+#pragma omp for schedule(dynamic, 64)
+        for (int32_t i = 0; i < items; i++) {
+            struct inmo_top top = {k, 0, similarity + (size_t)i * (size_t)k, nearest + (size_t)i * (size_t)k};
+            if (!sum || !met || atomic_load(&failed) || atomic_load(&stop))
+                continue;
+            find_nearest(near, i, sum, met, &top);
+            if (atomic_fetch_add(&done, 1) % 256 == 0) {
+#pragma omp critical(inmo_near_hooks)
+                if (hooks && inmo_now() - shown > 0.2) {
+                    struct inmo_progress progress = {"comparing items", atomic_load(&done), items, "items",
+                                                     inmo_now() - start, NAN, NAN, NAN};
+                    shown = inmo_now();
+                    inmo_report_progress(hooks, &progress);
+                    if (inmo_is_interrupted(hooks))
+                        atomic_store(&stop, 1);
+                }
+            }
+        }
+        inmo_free(met);
+        inmo_free(sum);
+    }
+    if (atomic_load(&failed))
+        return inmo_fail_memory(error, "comparing the items");
+    if (atomic_load(&stop))
+        return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while comparing the items");
+    return INMO_OK;
+}
