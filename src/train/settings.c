@@ -195,8 +195,8 @@ static void hurry(struct inmo_train_options *options)
     options->patience = 25;
 }
 
-/* With a head the loss goes by pairs. From a random start it takes hundreds of epochs; the product's half starts where the
- * other models do. Picked by validation on one small log (docs/results.md). */
+/* With a head the loss goes by pairs. From a random start it takes hundreds of epochs, pretraining among them; here the
+ * product's half starts where the other models do. Picked by validation on one small log (docs/results.md). */
 static void take_pair_recipe(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     options->init = "normal";
@@ -205,8 +205,8 @@ static void take_pair_recipe(struct inmo_train_options *options, const struct in
     options->l2 = kind->provider->templates ? 1e-3 : 1e-2;
     options->self_weight = 0;
     options->schedule = "cosine";
-    options->pretrain = 10;
-    options->epochs = 30;
+    options->pretrain = 0;
+    options->epochs = 40;
     options->eval_every = 5;
     options->patience = 15;
 }
