@@ -81,7 +81,8 @@ static inline void open_golden(const char *name, const char *loss, double popula
     golden->options.user_templates = number(golden->json, "user_share");
     golden->options.item_templates = number(golden->json, "item_share");
     golden->options.loss = loss;
-    golden->options.pretrain = json_object_get(golden->json, "pretrain") ? (int)number(golden->json, "pretrain") : 0;
+    golden->options.pretrain =
+        json_object_get(golden->json, "pretrain") ? (int)number(golden->json, "pretrain") : 0;
     golden->options.bce_negatives = 3;
     golden->options.popularity = popularity;
     golden->options.negatives = 7;
@@ -136,8 +137,9 @@ static inline void move_off_kinks(struct inmo_stepper *stepper)
     int dim = stepper->binding.dim, layers = stepper->options->layers;
     float *at = stepper->parameter + stepper->provider_rows * dim;
     struct inmo_part part;
-    for (int n = 0; kind->head ? kind->head->part(stepper->width, n, &part)
-                               : strcmp(kind->backbone->name, "ngcf") == 0 && kind->backbone->part(dim, layers, n, &part);
+    for (int n = 0;
+         kind->head ? kind->head->part(stepper->width, n, &part)
+                    : strcmp(kind->backbone->name, "ngcf") == 0 && kind->backbone->part(dim, layers, n, &part);
          n++) {
         int64_t size = inmo_part_size(&part, dim);
         for (int64_t j = 0; j < size && !strstr(part.name, "gmf") && !strstr(part.name, "mlp"); j++)

@@ -19,8 +19,8 @@ static void check_draws(const struct golden *golden, const json_t *step, int64_t
     const json_t *triples = json_object_get(step, "triples"), *negatives = json_object_get(step, "negatives");
     int32_t batch = golden->options.batch, drawn[5 * 64];
     assert_int_equal(golden->options.bce_negatives, 3);
-    inmo_sampler_draw(&golden->stepper->sampler, inmo_key(golden->options.seed, INMO_STREAM_BATCH), number_of_step * batch, batch,
-                      drawn, drawn + batch, NULL);
+    inmo_sampler_draw(&golden->stepper->sampler, inmo_key(golden->options.seed, INMO_STREAM_BATCH),
+                      number_of_step * batch, batch, drawn, drawn + batch, NULL);
     inmo_sampler_draw_negatives(&golden->stepper->sampler, inmo_key(golden->options.seed, INMO_STREAM_NEGATIVE),
                                 number_of_step * batch, batch, 3, drawn, drawn + 2 * batch);
     for (int32_t b = 0; b < batch; b++) {
@@ -42,8 +42,9 @@ static void check_scores(const struct golden *golden, const float *r)
     int width = golden->stepper->width;
     for (int32_t u = 0; u < users; u++)
         for (int32_t i = 0; i < items; i++)
-            assert_near(head->pair(width, inmo_stepper_head(golden->stepper), r + u * width, r + (users + i) * width),
-                        json_number_value(json_array_get(scores, (size_t)(u * items + i))), 1e-4);
+            assert_near(
+                head->pair(width, inmo_stepper_head(golden->stepper), r + u * width, r + (users + i) * width),
+                json_number_value(json_array_get(scores, (size_t)(u * items + i))), 1e-4);
 }
 
 static void check_pairs(const char *name)
@@ -68,7 +69,8 @@ static void check_pairs(const char *name)
         assert_true(fabs(loss - total) < 1e-6 * total);
         whole_gradient(golden.stepper, gradient, found);
         assert_true(distance(found, json_object_get(step, "gradient")) < 1e-5);
-        assert_true(distance(golden.stepper->parameter, json_object_get(step, "gradient")) > 1e-2); /* it can fail */
+        assert_true(distance(golden.stepper->parameter, json_object_get(step, "gradient")) >
+                    1e-2); /* it can fail */
         inmo_stepper_run(golden.stepper, (int64_t)s, alpha, golden.options.learning_rate);
         inmo_stepper_settle(golden.stepper); /* an epoch is one step */
     }
@@ -139,7 +141,8 @@ static void test_kernels(void **state)
     static const int dims[] = {1, 5, 16, 23, 64, 70};
     static const int32_t row[COUNT_MOST] = {3, 0, 8, 8, 1, 2, 7, 5, 4};
     const struct inmo_kernels *kernels;
-    float a[DIM_MOST], w[DIM_MOST], x[SIZE], y[SIZE], found[SIZE], expected[SIZE], score[COUNT_MOST], twin[COUNT_MOST];
+    float a[DIM_MOST], w[DIM_MOST], x[SIZE], y[SIZE], found[SIZE], expected[SIZE], score[COUNT_MOST],
+        twin[COUNT_MOST];
     (void)state;
     for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++)
         for (size_t n = 0; n < COUNT(dims); n++) {
@@ -248,8 +251,8 @@ static double test_ndcg(const struct inmo_model *model, const struct inmo_datase
 
 static void test_learns(void **state)
 {
-    static const char *const tried[][2] = {{"neumf", "bce"}, {"neumf", "bpr"}, {"inmo-neumf", "bce"}, {"inmo-neumf", "bpr"},
-                                           {"mf", "bce"},    {"inmo-lightgcn", "bce"}};
+    static const char *const tried[][2] = {{"neumf", "bce"},      {"neumf", "bpr"}, {"inmo-neumf", "bce"},
+                                           {"inmo-neumf", "bpr"}, {"mf", "bce"},    {"inmo-lightgcn", "bce"}};
     struct inmo_dataset *data = grouped_dataset(48, 80, 10, "70/10/20");
     struct inmo_train_options options = small_options("popular");
     struct inmo_model *model = trained(data, &options);
@@ -327,7 +330,8 @@ static void test_interrupted(void **state)
             int left = steps[piece];
             struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
             options.resume = piece > 0;
-            must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "stopped on request");
+            must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED,
+                      "stopped on request");
         }
         options.resume = 1;
         save_trained(data, &options, 1, "pieces");
@@ -355,15 +359,15 @@ static void test_stages(void **state)
     inmo_model_info(model, &info);
     assert_int_equal(info.parameters, 9 * (info.users + info.items) + 6 * 6 + 6 + 6 * 6 + 6 + 2 * 6);
     record = json_loads(info.record, 0, NULL);
-    json_array_foreach(record, n, epoch)
-        assert_int_equal(json_is_real(json_object_get(epoch, "ndcg@20")), n >= 4);
+    json_array_foreach(record, n, epoch) assert_int_equal(json_is_real(json_object_get(epoch, "ndcg@20")), n >= 4);
     assert_int_equal(n, 7);
     json_decref(record);
     options.valid_users = 10;
     must(inmo_train(data, &options, NULL, &other, &report, &error));
     options.valid_users = 0;
     options.loss = "listwise";
-    must_fail(inmo_train(data, &options, NULL, &model, &report, &error), INMO_USAGE, "--loss: found 'listwise', expected bce");
+    must_fail(inmo_train(data, &options, NULL, &model, &report, &error), INMO_USAGE,
+              "--loss: found 'listwise', expected bce");
     inmo_model_free(other);
     inmo_model_free(model);
     inmo_dataset_free(data);
@@ -390,7 +394,8 @@ static void test_view(void **state)
             query.items = unseen ? history : NULL;
             query.item_count = unseen ? COUNT(history) : 0;
             if (unseen && n == 0) {
-                must_fail(inmo_recommend(view, &query, &list, &error), INMO_UNSUPPORTED, "neumf cannot recommend for somebody");
+                must_fail(inmo_recommend(view, &query, &list, &error), INMO_UNSUPPORTED,
+                          "neumf cannot recommend for somebody");
                 break;
             }
             must(inmo_recommend(view, &query, &list, &error));
@@ -407,7 +412,8 @@ static void test_view(void **state)
             }
             inmo_list_free(list);
         }
-        must_fail(inmo_similar(view, "item-1", NULL, 5, &list, &error), INMO_UNSUPPORTED, "cannot say which items are alike");
+        must_fail(inmo_similar(view, "item-1", NULL, 5, &list, &error), INMO_UNSUPPORTED,
+                  "cannot say which items are alike");
         inmo_view_free(view);
         inmo_model_free(model);
     }
@@ -456,16 +462,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_finite_differences),
-        cmocka_unit_test(test_dot_is_bpr),
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_ranking),
-        cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_view),
+        cmocka_unit_test(test_golden),        cmocka_unit_test(test_finite_differences),
+        cmocka_unit_test(test_dot_is_bpr),    cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_ranking),       cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_same_bytes),    cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_stages),        cmocka_unit_test(test_view),
         cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1);

@@ -169,11 +169,14 @@ struct inmo_kernels {
     void (*activate_back)(int dim, const struct inmo_activation *activation, int32_t row, const float *y, float *g);
     /* Of a perceptron, leaky(x) being x where x > 0, else slope x, slope from 0 to 1; rows (count, dim):
      * out[n] = leaky(a + x[row[n]]), row NULL: n */
-    void (*leaky_sums)(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row, float *out);
+    void (*leaky_sums)(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row,
+                       float *out);
     /* x[n] = leaky(x[n] + bias), score[n] += w . x[n] */
-    void (*leaky_dots)(int32_t count, int dim, float slope, const float *bias, const float *w, float *x, float *score);
+    void (*leaky_dots)(int32_t count, int dim, float slope, const float *bias, const float *w, float *x,
+                       float *score);
     /* g[n] = ds[n] w (w NULL: g[n]) times the derivative of leaky where it gave y[n] */
-    void (*leaky_back)(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y, float *g);
+    void (*leaky_back)(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y,
+                       float *g);
     /* The largest of count numbers, -inf for none. */
     float (*largest)(int32_t count, const float *x);
     /* high[16 n + r] = t s (b·c) + length left_out + left_out length of row r of block first + n: no less than its
@@ -201,8 +204,8 @@ void inmo_gather_reference(const struct inmo_gather *job);
 void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x);
 void inmo_activate_back_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *y,
                                   float *g);
-void inmo_leaky_sums_reference(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row,
-                               float *out);
+void inmo_leaky_sums_reference(int32_t count, int dim, float slope, const float *a, const float *x,
+                               const int32_t *row, float *out);
 void inmo_leaky_dots_reference(int32_t count, int dim, float slope, const float *bias, const float *w, float *x,
                                float *score);
 void inmo_leaky_back_reference(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y,

@@ -94,8 +94,8 @@ static float leaky(float slope, float x)
     return x > 0 ? x : slope * x;
 }
 
-void inmo_leaky_sums_reference(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row,
-                               float *out)
+void inmo_leaky_sums_reference(int32_t count, int dim, float slope, const float *a, const float *x,
+                               const int32_t *row, float *out)
 {
     for (int32_t n = 0; n < count; n++)
         for (int j = 0; j < dim; j++)

@@ -178,8 +178,8 @@ static inline float leaky_one(float slope, float x)
     return x > 0 ? x : slope * x;
 }
 
-static void NAMED(leaky_sums)(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row,
-                              float *out)
+static void NAMED(leaky_sums)(int32_t count, int dim, float slope, const float *a, const float *x,
+                              const int32_t *row, float *out)
 {
     for (int32_t n = 0; n < count; n++) {
         const float *from = x + (size_t)(row ? row[n] : n) * (size_t)dim;
@@ -192,7 +192,8 @@ static void NAMED(leaky_sums)(int32_t count, int dim, float slope, const float *
     }
 }
 
-static void NAMED(leaky_dots)(int32_t count, int dim, float slope, const float *bias, const float *w, float *x, float *score)
+static void NAMED(leaky_dots)(int32_t count, int dim, float slope, const float *bias, const float *w, float *x,
+                              float *score)
 {
     for (int32_t n = 0; n < count; n++) {
         float *at = x + (size_t)n * (size_t)dim, rest = 0;
@@ -213,7 +214,8 @@ static void NAMED(leaky_dots)(int32_t count, int dim, float slope, const float *
     }
 }
 
-static void NAMED(leaky_back)(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y, float *g)
+static void NAMED(leaky_back)(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y,
+                              float *g)
 {
     const vec one = (vec){0} + 1, less = (vec){0} + slope;
     for (int32_t n = 0; n < count; n++) {

@@ -344,6 +344,12 @@ enum inmo_status inmo_lab_run_do(struct inmo_lab_run *run, struct inmo_lab_data 
         options.checkpoint = checkpoint;
         options.resume = 1;
         status = inmo_train(dataset, &options, hooks, &model, &report, &found);
+        if (status == INMO_FORMAT) { /* begun by another version, or damaged */
+            inmo_note(hooks, INMO_WARNING, "%s; its training begins anew", found.message);
+            unlink(checkpoint);
+            found = (struct inmo_error){0};
+            status = inmo_train(dataset, &options, hooks, &model, &report, &found);
+        }
         if (status && !is_result(status)) {
             inmo_fail(error, status, "%s: %.900s", run->what, found.message);
             goto done;

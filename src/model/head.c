@@ -36,10 +36,11 @@ static void fill_scores(const void *context, const int32_t *who, int32_t count, 
 {
     const struct inmo_head_source *source = context;
     size_t width = (size_t)source->width;
-    float *user = scratch; // (users, width), and then the head's own
+    float *user = scratch;  // (users, width), and then the head's own
     for (int32_t n = 0; n < count; n++)
         memcpy(user + (size_t)n * width, source->user + (size_t)who[n] * width, width * sizeof *user);
-    source->head->score(source->scores, user, count, (char *)scratch + user_bytes(source->head, source->width), score);
+    source->head->score(source->scores, user, count, (char *)scratch + user_bytes(source->head, source->width),
+                        score);
 }
 
 enum inmo_status inmo_head_source_open(struct inmo_head_source *source, const struct inmo_head *head, int width,
@@ -50,7 +51,8 @@ enum inmo_status inmo_head_source_open(struct inmo_head_source *source, const st
     source->scores = head->open(width, own, r + (size_t)users * (size_t)width, items);
     if (!source->scores)
         return inmo_fail_memory(error, "the scores");
-    source->fill = (struct inmo_fill){fill_scores, source, user_bytes(head, width) + head->scratch_bytes(width), head->users};
+    source->fill =
+        (struct inmo_fill){fill_scores, source, user_bytes(head, width) + head->scratch_bytes(width), head->users};
     return INMO_OK;
 }
 
@@ -65,8 +67,8 @@ void inmo_head_source_close(struct inmo_head_source *source)
 
 struct inmo_head_state {
     int width;
-    float *ds;      // (pairs)
-    double *term;   // (batch)
+    float *ds;     // (pairs)
+    double *term;  // (batch)
 };
 
 static void dot_destroy(struct inmo_head_state *state)
@@ -106,7 +108,8 @@ static double judge_positive(const struct inmo_head_state *state, const struct i
     return pairs->judge(pairs->context, b, 1, ds, ds);
 }
 
-static double dot_run(struct inmo_head_state *state, const float *own, int stage, const struct inmo_pairs *pairs, float *dr)
+static double dot_run(struct inmo_head_state *state, const float *own, int stage, const struct inmo_pairs *pairs,
+                      float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     size_t width = (size_t)state->width;

@@ -18,12 +18,12 @@
 #include <cblas.h>
 #include <string.h>
 
-enum { GROUPS = 8, PAIRS = 320, ROWS = 256 };  /* of a block, about */
+enum { GROUPS = 8, PAIRS = 320, ROWS = 256 }; /* of a block, about */
 enum { STAGE_GMF, STAGE_MLP, WHOLE };
 
 struct inmo_head_state {
     int width;
-    int32_t positives, block;  /* of a block: these, with that many pairs */
+    int32_t positives, block; /* of a block: these, with that many pairs */
     size_t own_size;
     float *half, *dhalf;  // (most rows, d) first layer's sums by rows, and their gradient
     float *dx1;           // (pairs, d) gradient of the first layer's sums
@@ -74,7 +74,7 @@ static void neumf_start(int width, uint64_t key, float *own)
         for (uint64_t end = n + (uint64_t)inmo_part_size(&part, 0); n < end; n++)
             own[n] = p == INMO_NEUMF_GMF || p == INMO_NEUMF_MLP ? 1
                      : part.is_vector                           ? 0
-                             : (float)inmo_random_symmetric(key, n, inmo_kaiming_bound(part.columns));
+                                      : (float)inmo_random_symmetric(key, n, inmo_kaiming_bound(part.columns));
 }
 
 static struct inmo_columns neumf_trains(int width, int stage)
@@ -123,8 +123,8 @@ static struct inmo_head_state *neumf_create(int width, int32_t batch, int32_t ne
     state->item = inmo_alloc(GROUPS * block, sizeof *state->item);
     state->own = inmo_alloc(GROUPS * state->own_size, sizeof *state->own);
     state->loss = inmo_alloc(GROUPS, sizeof *state->loss);
-    if (!state->half || !state->dhalf || !state->dx1 || !state->ds || !state->one || !state->space || !state->item ||
-        !state->own || !state->loss) {
+    if (!state->half || !state->dhalf || !state->dx1 || !state->ds || !state->one || !state->space ||
+        !state->item || !state->own || !state->loss) {
         neumf_destroy(state);
         return NULL;
     }
@@ -141,8 +141,8 @@ static void add_weighted(int32_t count, int d, const float *factor, const float 
 
 /* Scores of the pairs of some positives; MLP: leaves x1 and x2. */
 static void score_block(const struct inmo_head_state *state, const struct inmo_neumf *net, int stage,
-                        const struct inmo_pairs *pairs, int32_t first, int32_t positives, const int32_t *item, float *x1,
-                        float *x2, float *weighted, float *score)
+                        const struct inmo_pairs *pairs, int32_t first, int32_t positives, const int32_t *item,
+                        float *x1, float *x2, float *weighted, float *score)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const float *gmf = net->part[INMO_NEUMF_GMF];
@@ -162,27 +162,30 @@ static void score_block(const struct inmo_head_state *state, const struct inmo_n
     }
     if (stage == STAGE_GMF)
         return;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, net->d, net->d, 1, x1, net->d, net->part[INMO_NEUMF_W2],
-                net->d, 0, x2, net->d);
-    kernels->leaky_dots(count, net->d, inmo_neumf_slope, net->part[INMO_NEUMF_B2], net->part[INMO_NEUMF_MLP], x2, score);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, net->d, net->d, 1, x1, net->d,
+                net->part[INMO_NEUMF_W2], net->d, 0, x2, net->d);
+    kernels->leaky_dots(count, net->d, inmo_neumf_slope, net->part[INMO_NEUMF_B2], net->part[INMO_NEUMF_MLP], x2,
+                        score);
 }
 
 /* Back from ds to the first layer's sums, and what the pairs say about the layers above them. */
-static void back_block(const struct inmo_neumf *net, const struct inmo_neumf *gradient, const float *one, int32_t count,
-                       const float *x1, const float *x2, const float *ds, float *dx2, float *dx1)
+static void back_block(const struct inmo_neumf *net, const struct inmo_neumf *gradient, const float *one,
+                       int32_t count, const float *x1, const float *x2, const float *ds, float *dx2, float *dx1)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int d = net->d;
     add_weighted(count, d, ds, x2, gradient->part[INMO_NEUMF_MLP]);
     kernels->leaky_back(count, d, inmo_neumf_slope, ds, net->part[INMO_NEUMF_MLP], x2, dx2);
     add_weighted(count, d, one, dx2, gradient->part[INMO_NEUMF_B2]);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, count, 1, dx2, d, x1, d, 1, gradient->part[INMO_NEUMF_W2], d);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, d, d, 1, dx2, d, net->part[INMO_NEUMF_W2], d, 0, dx1, d);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, count, 1, dx2, d, x1, d, 1,
+                gradient->part[INMO_NEUMF_W2], d);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, d, d, 1, dx2, d, net->part[INMO_NEUMF_W2], d, 0,
+                dx1, d);
     kernels->leaky_back(count, d, inmo_neumf_slope, NULL, NULL, x1, dx1);
 }
 
-static void run_pairs(struct inmo_head_state *state, const struct inmo_neumf *net, int stage, const struct inmo_pairs *pairs,
-                      int group)
+static void run_pairs(struct inmo_head_state *state, const struct inmo_neumf *net, int stage,
+                      const struct inmo_pairs *pairs, int group)
 {
     struct inmo_neumf gradient = inmo_neumf_of(state->width, state->own + (size_t)group * state->own_size);
     int32_t each = pairs->negatives + 1, *item = state->item + (size_t)group * (size_t)state->block;
@@ -190,7 +193,8 @@ static void run_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
     size_t d = (size_t)net->d, layer = (size_t)state->block * d;
     float *x1 = state->space + (size_t)group * (3 * layer + d), *x2 = x1 + layer, *dx2 = x2 + layer;
     double loss = 0;
-    for (int64_t block = (int64_t)blocks * group / GROUPS; block < (int64_t)blocks * (group + 1) / GROUPS; block++) {
+    for (int64_t block = (int64_t)blocks * group / GROUPS; block < (int64_t)blocks * (group + 1) / GROUPS;
+         block++) {
         int32_t first = (int32_t)block * state->positives, left = pairs->batch - first;
         int32_t positives = left < state->positives ? left : state->positives;
         float *ds = state->ds + (size_t)first * (size_t)each;
@@ -207,8 +211,9 @@ static void run_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
 }
 
 /* Of one row: t = Σ ds r_other gives dp = o_gmf ⊙ t and, from users, do_gmf += p ⊙ t; dhalf = Σ dx1. */
-static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *net, const struct inmo_neumf *gradient, int stage,
-                      const struct inmo_pairs *pairs, int32_t n, float *dr)
+static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *net,
+                      const struct inmo_neumf *gradient, int stage, const struct inmo_pairs *pairs, int32_t n,
+                      float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const float *gmf = net->part[INMO_NEUMF_GMF], *r = pairs->r + (size_t)n * (size_t)net->width;
@@ -236,14 +241,15 @@ static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
 }
 
 /* da = dhalf W1half, dW1half += dhalf' a, db1 += Σ dhalf of the users. */
-static void back_rows(struct inmo_head_state *state, const struct inmo_neumf *net, const struct inmo_neumf *gradient, int of_items,
-                      const float *r, int32_t first, int32_t count, float *dr)
+static void back_rows(struct inmo_head_state *state, const struct inmo_neumf *net,
+                      const struct inmo_neumf *gradient, int of_items, const float *r, int32_t first, int32_t count,
+                      float *dr)
 {
     const float *dhalf = state->dhalf + (size_t)first * (size_t)net->d;
     size_t at = (size_t)first * (size_t)net->width + (size_t)net->d;
     int d = net->d, h = net->h, half = of_items ? h : 0;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, h, d, 1, dhalf, d, net->part[INMO_NEUMF_W1] + half, 2 * h, 0,
-                dr + at, net->width);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, h, d, 1, dhalf, d,
+                net->part[INMO_NEUMF_W1] + half, 2 * h, 0, dr + at, net->width);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, h, count, 1, dhalf, d, r + at, net->width, 1,
                 gradient->part[INMO_NEUMF_W1] + half, 2 * h);
     if (!of_items)
@@ -264,13 +270,15 @@ static int32_t row_blocks(const struct inmo_pairs *pairs)
 static struct row_block row_block_at(const struct inmo_pairs *pairs, int32_t n)
 {
     int32_t of_users = (pairs->user_rows + ROWS - 1) / ROWS;
-    struct row_block block = {n >= of_users, n < of_users ? n * ROWS : pairs->user_rows + (n - of_users) * ROWS, ROWS};
+    struct row_block block = {n >= of_users, n < of_users ? n * ROWS : pairs->user_rows + (n - of_users) * ROWS,
+                              ROWS};
     int32_t left = (block.of_items ? pairs->rows : pairs->user_rows) - block.first;
     block.count = left < ROWS ? left : ROWS;
     return block;
 }
 
-static double neumf_run(struct inmo_head_state *state, const float *own, int stage, const struct inmo_pairs *pairs, float *dr)
+static double neumf_run(struct inmo_head_state *state, const float *own, int stage, const struct inmo_pairs *pairs,
+                        float *dr)
 {
     struct inmo_neumf net = inmo_neumf_of(state->width, own);
     size_t d = (size_t)net.d, width = (size_t)net.width;

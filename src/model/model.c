@@ -25,8 +25,9 @@ static const struct inmo_model_kind kinds[] = {
     {"mult-vae", "vae", NULL, NULL, &inmo_system_mult_vae, NULL},
     {"popular", NULL, NULL, NULL, &inmo_system_popular, NULL},
 };
-const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
-                                "neumf|imc-gae|imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|mult-vae|vae|popular";
+const char inmo_model_names[] =
+    "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
+    "neumf|imc-gae|imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|mult-vae|vae|popular";
 const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf or mult-vae";
 
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
@@ -101,7 +102,8 @@ int inmo_model_part(const struct inmo_model *model, int n, struct inmo_part *par
 
 const float *inmo_model_head(const struct inmo_model *model)
 {
-    return model->own + (size_t)inmo_backbone_rows(model->kind->backbone, model->dim, model->layers) * (size_t)model->dim;
+    return model->own +
+           (size_t)inmo_backbone_rows(model->kind->backbone, model->dim, model->layers) * (size_t)model->dim;
 }
 
 int inmo_regularises_output(const struct inmo_model_kind *kind)

@@ -5,7 +5,7 @@
  *     x2 = leaky(W2 x1 + b2)               W2 (d, d)
  *     score = o_gmf . (p_u ⊙ p_i) + o_mlp . x2
  *
- * The first layer is the sum of a user's half and an item's half, computed once for each of them and not for each pair. */
+ * The first layer is the sum of a user's half and an item's half, computed once for each of them, not for each pair. */
 #ifndef INMO_MODEL_NEUMF_H
 #define INMO_MODEL_NEUMF_H
 
@@ -14,7 +14,15 @@
 static const float inmo_neumf_slope = 0.01f;
 
 /* The head's own parameters by name. */
-enum { INMO_NEUMF_W1, INMO_NEUMF_B1, INMO_NEUMF_W2, INMO_NEUMF_B2, INMO_NEUMF_GMF, INMO_NEUMF_MLP, INMO_NEUMF_PARTS };
+enum {
+    INMO_NEUMF_W1,
+    INMO_NEUMF_B1,
+    INMO_NEUMF_W2,
+    INMO_NEUMF_B2,
+    INMO_NEUMF_GMF,
+    INMO_NEUMF_MLP,
+    INMO_NEUMF_PARTS
+};
 struct inmo_neumf {
     int width, d, h;
     float *part[INMO_NEUMF_PARTS];
@@ -29,9 +37,10 @@ void inmo_neumf_half(const struct inmo_neumf *net, int of_items, const float *ro
 /* Ranking: neumf_score.c. */
 struct inmo_head_scores *inmo_neumf_open(int width, const float *own, const float *item, int32_t items);
 void inmo_neumf_close(struct inmo_head_scores *scores);
-void inmo_neumf_score(const struct inmo_head_scores *scores, const float *user, int32_t count, void *scratch, float *score);
+void inmo_neumf_score(const struct inmo_head_scores *scores, const float *user, int32_t count, void *scratch,
+                      float *score);
 size_t inmo_neumf_scratch_bytes(int width);
 double inmo_neumf_pair(int width, const float *own, const float *user, const float *item);
-enum { INMO_NEUMF_USERS = 64 };  /* scored at once */
+enum { INMO_NEUMF_USERS = 64 }; /* scored at once */
 
 #endif

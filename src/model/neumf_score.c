@@ -1,5 +1,5 @@
-/* neumf_score.c - all items for a few users at a time. The items' halves of the first layer are computed once for all users.
- * Then, a tile of items at a time, so that it is multiplied from the cache: GMF is one product for all the users, its
+/* neumf_score.c - all items for a few users at a time. The items' halves of the first layer are computed once for all
+ * users. Then, a tile of items at a time, so that it is multiplied from the cache: GMF is one product for all the users, its
  * output weights put on the users' side; the second layer is one product for each user. */
 #include "model/neumf.h"
 
@@ -15,7 +15,7 @@ struct inmo_head_scores {
     struct inmo_neumf net;
     const float *item;  // (items, width)
     int32_t items;
-    float *half;        // (items, d)
+    float *half;  // (items, d)
 };
 
 /* half = a W1half' (+ b1) */
@@ -53,7 +53,8 @@ struct inmo_head_scores *inmo_neumf_open(int width, const float *own, const floa
     openblas_set_num_threads(1); /* the tiles are the parallelism */
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t begin = 0; begin < items; begin += TILE)
-        inmo_neumf_half(&scores->net, 1, item + (size_t)begin * (size_t)width, items - begin < TILE ? items - begin : TILE,
+        inmo_neumf_half(&scores->net, 1, item + (size_t)begin * (size_t)width,
+                        items - begin < TILE ? items - begin : TILE,
                         scores->half + (size_t)begin * (size_t)scores->net.d);
     openblas_set_num_threads(blas_threads);
     return scores;
@@ -65,13 +66,15 @@ size_t inmo_neumf_scratch_bytes(int width)
     return 2 * (INMO_NEUMF_USERS + TILE) * (size_t)inmo_neumf_of(width, NULL).d * sizeof(float);
 }
 
-void inmo_neumf_score(const struct inmo_head_scores *scores, const float *user, int32_t count, void *scratch, float *score)
+void inmo_neumf_score(const struct inmo_head_scores *scores, const float *user, int32_t count, void *scratch,
+                      float *score)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const struct inmo_neumf *net = &scores->net;
     const float *b2 = net->part[INMO_NEUMF_B2], *gmf = net->part[INMO_NEUMF_GMF], *mlp = net->part[INMO_NEUMF_MLP];
     size_t d = (size_t)net->d, width = (size_t)net->width, items = (size_t)scores->items;
-    float *half = scratch, *product = half + INMO_NEUMF_USERS * d, *x1 = product + INMO_NEUMF_USERS * d, *x2 = x1 + TILE * d;
+    float *half = scratch, *product = half + INMO_NEUMF_USERS * d;
+    float *x1 = product + INMO_NEUMF_USERS * d, *x2 = x1 + TILE * d;
     inmo_neumf_half(net, 0, user, count, half);
     for (int32_t n = 0; n < count; n++)
         for (size_t j = 0; j < d; j++)
@@ -81,11 +84,12 @@ void inmo_neumf_score(const struct inmo_head_scores *scores, const float *user, 
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, tile, net->d, 1, product, net->d,
                     scores->item + (size_t)begin * width, net->width, 0, score + begin, scores->items);
         for (int32_t n = 0; n < count; n++) {
-            kernels->leaky_sums(tile, net->d, inmo_neumf_slope, half + (size_t)n * d, scores->half + (size_t)begin * d,
-                                NULL, x1);
+            kernels->leaky_sums(tile, net->d, inmo_neumf_slope, half + (size_t)n * d,
+                                scores->half + (size_t)begin * d, NULL, x1);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, tile, net->d, net->d, 1, x1, net->d,
                         net->part[INMO_NEUMF_W2], net->d, 0, x2, net->d);
-            kernels->leaky_dots(tile, net->d, inmo_neumf_slope, b2, mlp, x2, score + (size_t)n * items + (size_t)begin);
+            kernels->leaky_dots(tile, net->d, inmo_neumf_slope, b2, mlp, x2,
+                                score + (size_t)n * items + (size_t)begin);
         }
     }
 }

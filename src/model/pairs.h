@@ -11,7 +11,7 @@ static inline int32_t inmo_pair_item(const struct inmo_pairs *pairs, int32_t b, 
     return j == 0 ? pairs->batch + b : 2 * pairs->batch + b * pairs->negatives + j - 1;
 }
 
-enum { INMO_PAIR_WALK = 64 };  /* pairs found at once */
+enum { INMO_PAIR_WALK = 64 }; /* pairs found at once */
 
 /* The pairs of row n, in the order of its places. */
 struct inmo_pair_walk {

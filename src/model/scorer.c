@@ -68,11 +68,11 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
         if (provider->base)
             provider->base(&bound->binding, model->parameter, scorer->base);
     }
-    status = inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha, model->popularity,
-                            scorer->r, scorer->memory, error);
+    status = inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha,
+                            model->popularity, scorer->r, scorer->memory, error);
     if (!status && model->kind->head) {
-        status = inmo_head_source_open(&scorer->head, model->kind->head, scorer->dim, inmo_model_head(model), scorer->r,
-                                       graph->users, graph->items, error);
+        status = inmo_head_source_open(&scorer->head, model->kind->head, scorer->dim, inmo_model_head(model),
+                                       scorer->r, graph->users, graph->items, error);
         scorer->fill = scorer->head.fill;
     }
     if (!status && model->walks > 0)

@@ -179,8 +179,8 @@ void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw)
         inmo_kernels()->add_scaled(bpr->dim, 1, partial + (size_t)chunk * dim, dw);
 }
 
-double inmo_square_norms(const struct inmo_norms *norms, const struct inmo_grouping *grouping, int by_node, const float *x,
-                         float *gradient, double *term)
+double inmo_square_norms(const struct inmo_norms *norms, const struct inmo_grouping *grouping, int by_node,
+                         const float *x, float *gradient, double *term)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int32_t count = grouping->rows.count, chunks = (count + CHUNK - 1) / CHUNK;
@@ -189,10 +189,10 @@ double inmo_square_norms(const struct inmo_norms *norms, const struct inmo_group
         int32_t end = (chunk + 1) * CHUNK < count ? (chunk + 1) * CHUNK : count;
         double sum = 0;
         for (int32_t n = chunk * CHUNK; n < end; n++) {
-            size_t at = (size_t)(by_node ? grouping->rows.node[n] : n) * (size_t)norms->dim + (size_t)norms->columns.first;
-            double l2 = grouping->rows.node[n] < norms->users ? norms->user_l2 : norms->item_l2;
-            sum += square_norm(kernels, norms->columns.count, l2 * (grouping->offset[n + 1] - grouping->offset[n]), x + at,
-                               gradient + at);
+            int32_t v = grouping->rows.node[n], places = grouping->offset[n + 1] - grouping->offset[n];
+            size_t at = (size_t)(by_node ? v : n) * (size_t)norms->dim + (size_t)norms->columns.first;
+            double l2 = v < norms->users ? norms->user_l2 : norms->item_l2;
+            sum += square_norm(kernels, norms->columns.count, l2 * places, x + at, gradient + at);
         }
         term[chunk] = sum;
     }

@@ -48,8 +48,8 @@ void inmo_bpr_backward_w(const struct inmo_bpr *bpr, float *partial, float *dw);
 
 /* Of pairs (model/head.h), the judge; context is this structure. */
 struct inmo_pair_loss {
-    int is_bce;         /* factor Σ softplus(-s) of positives, softplus(s) of negatives; 0: BPR */
-    int32_t negatives;  /* of each positive; BPR: 1 */
+    int is_bce;        /* factor Σ softplus(-s) of positives, softplus(s) of negatives; 0: BPR */
+    int32_t negatives; /* of each positive; BPR: 1 */
     double factor;
 };
 double inmo_pair_loss(const void *context, int32_t first, int32_t positives, const float *score, float *ds);
@@ -63,7 +63,7 @@ struct inmo_norms {
     int dim;
     struct inmo_columns columns;
 };
-double inmo_square_norms(const struct inmo_norms *norms, const struct inmo_grouping *grouping, int by_node, const float *x,
-                         float *gradient, double *term);
+double inmo_square_norms(const struct inmo_norms *norms, const struct inmo_grouping *grouping, int by_node,
+                         const float *x, float *gradient, double *term);
 
 #endif

@@ -100,8 +100,8 @@ void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t
 }
 
 /* As above: draws, then looks at what the map says of all of them. */
-void inmo_sampler_draw_negatives(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count, int32_t each,
-                                 const int32_t *row, int32_t *negative)
+void inmo_sampler_draw_negatives(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count,
+                                 int32_t each, const int32_t *row, int32_t *negative)
 {
     enum { PASS = 64 };
     for (int64_t begin = 0, end = (int64_t)count * each; begin < end; begin += PASS) {
@@ -115,7 +115,8 @@ void inmo_sampler_draw_negatives(const struct inmo_sampler *sampler, uint64_t ke
         }
         for (int32_t n = 0; n < here; n++)
             if (sampler->seen[hash[n] >> 6] >> (hash[n] & 63) & 1)
-                for (uint64_t draw = 1; inmo_csr_has(&sampler->list, row[(begin + n) / each], negative[begin + n]); draw++)
+                for (uint64_t draw = 1; inmo_csr_has(&sampler->list, row[(begin + n) / each], negative[begin + n]);
+                     draw++)
                     negative[begin + n] = draw_column(sampler, base[n], draw);
     }
 }

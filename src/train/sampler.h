@@ -20,7 +20,7 @@ void inmo_sampler_free(struct inmo_sampler *sampler);
 void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count, int32_t *row,
                        int32_t *positive, int32_t *negative);
 /* And negatives (count, each) for rows drawn before, number (first + n) each + j for the j-th of row[n] (docs/math.md). */
-void inmo_sampler_draw_negatives(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count, int32_t each,
-                                 const int32_t *row, int32_t *negative);
+void inmo_sampler_draw_negatives(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count,
+                                 int32_t each, const int32_t *row, int32_t *negative);
 
 #endif

@@ -18,8 +18,8 @@ static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct 
     inmo_sampler_draw(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_BATCH), step * batch, batch, number,
                       number + batch, shared || is_bce ? NULL : number + 2 * batch);
     if (is_bce)
-        inmo_sampler_draw_negatives(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_NEGATIVE), step * batch, batch,
-                                    options->bce_negatives, number, number + 2 * batch);
+        inmo_sampler_draw_negatives(&stepper->sampler, inmo_key(options->seed, INMO_STREAM_NEGATIVE), step * batch,
+                                    batch, options->bce_negatives, number, number + 2 * batch);
     if (shared) {
         uint64_t key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
         for (int32_t n = 0; n < options->negatives; n++)
@@ -97,13 +97,15 @@ static struct inmo_norms norms_of(const struct inmo_stepper *stepper, int dim, s
     const struct inmo_train_options *options = stepper->options;
     double l2 = options->l2 / options->batch;
     int is_bce = strcmp(options->loss, "bce") == 0;
-    return (struct inmo_norms){stepper->graph->users, l2, is_bce ? l2 / (options->bce_negatives + 1) : l2, dim, columns};
+    return (struct inmo_norms){stepper->graph->users, l2, is_bce ? l2 / (options->bce_negatives + 1) : l2, dim,
+                               columns};
 }
 
 /* The stage of pretraining that a step belongs to; the number of stages: none of them. */
 static int stage_of(const struct inmo_stepper *stepper, int64_t step)
 {
-    int64_t steps = inmo_stepper_steps_per_epoch(stepper) * stepper->options->pretrain, stages = stepper->head->stages;
+    int64_t steps = inmo_stepper_steps_per_epoch(stepper) * stepper->options->pretrain,
+            stages = stepper->head->stages;
     return (int)(step < stages * steps ? step / steps : stages);
 }
 
@@ -115,8 +117,8 @@ static struct inmo_columns columns_of(const struct inmo_stepper *stepper, int64_
 }
 
 /* The loss of pairs, whatever scores them. l2: whether it falls on r. */
-static double judge_pairs(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, int64_t step, const float *r,
-                          int l2)
+static double judge_pairs(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, int64_t step,
+                          const float *r, int l2)
 {
     const struct inmo_train_options *options = stepper->options;
     struct inmo_pair_loss kind = {strcmp(options->loss, "bce") == 0, stepper->pair_negatives, 0};
@@ -135,12 +137,14 @@ static double judge_pairs(struct inmo_stepper *stepper, const struct inmo_groupi
     };
     double loss;
     kind.factor = 1.0 / ((double)options->batch * (kind.is_bce ? kind.negatives + 1 : 1));
-    loss = stepper->head->run(stepper->head_state, inmo_stepper_head(stepper), stage_of(stepper, step), &pairs, stepper->dr);
+    loss = stepper->head->run(stepper->head_state, inmo_stepper_head(stepper), stage_of(stepper, step), &pairs,
+                              stepper->dr);
     return l2 ? loss + inmo_square_norms(&norms, grouping, 0, r, stepper->dr, stepper->term) : loss;
 }
 
 /* Loss of the representations r, by rows; leaves dr. */
-static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, int64_t step, const float *r, double l2)
+static double judge(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, int64_t step,
+                    const float *r, double l2)
 {
     struct inmo_bpr bpr;
     double loss;
@@ -235,7 +239,8 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 }
 
 /* Some of the rows that follow the provider's. */
-static void update_own(struct inmo_stepper *stepper, int64_t first, int64_t rows, struct inmo_adam adam, const float *gradient)
+static void update_own(struct inmo_stepper *stepper, int64_t first, int64_t rows, struct inmo_adam adam,
+                       const float *gradient)
 {
     int64_t at = first * stepper->binding.dim;
     if (gradient)

@@ -34,7 +34,7 @@ struct inmo_stepper {
 
     struct inmo_csr self_list;          // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
-    int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; bce: 2 batch + negatives for each; listwise: all
+    int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; bce: (2 + k) batch; listwise: all
     /* Batches depend on the number of their step alone, so threads make several at once, one each. */
     int32_t ahead;           // of these
     int64_t first;           // step of the first of them; -1: none yet

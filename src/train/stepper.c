@@ -281,7 +281,8 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
         !stepper->partial || !stepper->coefficient || !stepper->term)
         return inmo_fail_memory(error, "training");
     if (!stepper->kind->backbone->needs_all && stepper->kind->provider->touches && !loss_is(stepper, "listwise")) {
-        struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m, stepper->root};
+        struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m,
+                                   stepper->root};
         status = inmo_lazy_make(&block, stepper->places, &stepper->lazy, error);
         if (!status && stepper->kind->provider->is_table && stepper->kind->backbone->passes_through &&
             loss_is(stepper, "bpr") && !stepper->head) {
@@ -318,13 +319,14 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     if (!status) {
         stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
         stepper->own_rows = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
-        stepper->parameter_rows = stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
+        stepper->parameter_rows =
+            stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
         status = make_buffers(stepper, train, error);
     }
     if (!status) {
         stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
         stepper->backbone = kind->backbone->create(graph, stepper->binding.dim, options->layers, stepper->places,
-                                                    strcmp(options->storage, "half") == 0);
+                                                   strcmp(options->storage, "half") == 0);
         if (stepper->head)
             stepper->head_state = stepper->head->create(stepper->width, options->batch, stepper->pair_negatives);
         if (!stepper->provider || !stepper->backbone || (stepper->head && !stepper->head_state))

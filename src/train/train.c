@@ -124,7 +124,8 @@ static int out_of_patience(const struct run *run)
 {
     const struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
-    return run->validation && trainer->best_epoch >= 0 && (trainer->epoch - trainer->pretraining) % options->eval_every == 0 &&
+    return run->validation && trainer->best_epoch >= 0 &&
+           (trainer->epoch - trainer->pretraining) % options->eval_every == 0 &&
            trainer->epoch - 1 - trainer->best_epoch >= options->patience;
 }
 

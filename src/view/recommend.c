@@ -247,8 +247,8 @@ static enum inmo_status alike(const struct inmo_view *view, int of_items, int32_
     }
     if (!of_items || !system || !system->additive)
         return inmo_fail(error, INMO_UNSUPPORTED,
-                         "%s cannot say which %s are alike; models whose score is a product of vectors can (inmo-lightgcn, lightgcn, mf, ials, ...), "
-                         "and for items also item-knn, ease and gf-cf",
+                         "%s cannot say which %s are alike; models whose score is a product of vectors can "
+                         "(inmo-lightgcn, lightgcn, mf, ials, ...), and for items also item-knn, ease and gf-cf",
                          view->model->kind->name, of_items ? "items" : "users");
     return inmo_scorer_one(&view->scorer, &alone, score, error);
 }

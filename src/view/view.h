@@ -14,7 +14,7 @@ struct inmo_view {
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
     struct inmo_scorer scorer;         // r, and what folding in takes; or a system's own scores
-    struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass; NULL where scores are no dot products
+    struct inmo_quantised *quantised;  // the items' rows of r, for a fast first pass; NULL for other scores
 };
 
 /* Whether a score is the dot product of two vectors. */
