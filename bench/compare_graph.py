@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""compare_graph.py - one training step of NGCF and IMC-GAE, PyTorch (torch_graph.py) beside this library.
+"""compare_graph.py - one training step of NGCF, IMC-GAE and IDCF-LGCN, PyTorch (torch_graph.py) beside this library.
 
-    /usr/bin/python3 bench/compare_graph.py DATA build/bench_step [--rounds 5] [--steps 10] [--threads 2]
+    /usr/bin/python3 bench/compare_graph.py DATA build/bench_step [--models ngcf,imc-gae] [--rounds 5] [--steps 10] [--threads 2]
 
 As compare_step.py: rounds are interleaved, and a ratio is PyTorch / inmo of the same round: median (least .. most).
 """
@@ -37,6 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data")
     parser.add_argument("program")
+    parser.add_argument("--models", default=",".join(torch_graph.MODELS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=10, help="steps of inmo a round; PyTorch takes a third as many")
     parser.add_argument("--threads", type=int, default=2)
@@ -49,7 +50,8 @@ def main():
     torch_step.tune_malloc()
     torch.set_num_threads(args.threads)
     graph = torch_data.load(args.data)
-    for name, make in torch_graph.MODELS.items():
+    for name in args.models.split(","):
+        make = torch_graph.MODELS[name]
         times = {side: [] for side in ("inmo", *LAYOUTS)}
         models = {layout: make(graph, layout) for layout in LAYOUTS}
         for _ in range(args.rounds):

@@ -1,4 +1,4 @@
-"""torch_graph.py - a training step of NGCF and of IMC-GAE as PyTorch code is written: autograd, torch.optim.Adam, and a
+"""torch_graph.py - a training step of NGCF, IMC-GAE and IDCF-LGCN as PyTorch code is written: autograd, torch.optim.Adam, and a
 sparse product in one of three ways (compare_graph.py measures them beside inmo):
 
     coo, csr   torch.sparse.mm in that layout
@@ -6,7 +6,7 @@ sparse product in one of three ways (compare_graph.py measures them beside inmo)
 
 As in torch_autograd.py the product is a Function whose backward multiplies by the transpose. NGCF's dropped matrix is made
 anew in each step; its transpose has the same values, permuted. IMC-GAE propagates all three thirds, as the model is
-defined. Same settings as inmo's --recipe paper: batch 2048, d 64, K 3, BPR, L2 on the batch's representations."""
+defined. IDCF's keys are frozen, so its queries are summed once; each head multiplies them by its Wq. Same settings as inmo's --recipe paper: batch 2048, d 64, K 3, BPR, L2 on the batch's representations."""
 import torch
 import torch.nn.functional as F
 
@@ -50,7 +50,7 @@ class Product(torch.autograd.Function):
 
 
 class Graph:
-    """What both models share: the graph, the sampler, the loss."""
+    """What the models share: the graph, the sampler, the loss."""
 
     def __init__(self, graph, layout, self_loops, dim, layers, batch, dropout, l2):
         self.users, self.items = graph["users"], graph["items"]
@@ -72,8 +72,12 @@ class Graph:
             loss = F.softplus((ru * rn).sum(1) - (ru * rp).sum(1)).mean()
             if self.l2 > 0:
                 loss = loss + self.l2 * (ru.square().sum(1) + rp.square().sum(1) + rn.square().sum(1)).mean()
+            loss = loss + self.own_loss((u, p + self.users, n + self.users))
             loss.backward()
             self.adam.step()
+
+    def own_loss(self, nodes):
+        return 0.0
 
 
 class NGCF(Graph):
@@ -122,4 +126,55 @@ class IMCGAE(Graph):
         return total
 
 
-MODELS = {"ngcf": NGCF, "imc-gae": IMCGAE}
+class Attention(torch.nn.Module):
+    """Heads over keys that are sampled anew in each step, the same for all queries."""
+
+    def __init__(self, keys, queries, heads, sample):
+        super().__init__()
+        dim, self.sample, self.keys, self.queries = keys.shape[1], sample, keys, queries
+        self.q, self.k, self.v = (torch.nn.ModuleList(torch.nn.Linear(dim, dim, bias=False) for _ in range(heads))
+                                  for _ in range(3))
+        self.out = torch.nn.Linear(heads * dim, dim, bias=False)
+        for layer in [*self.q, *self.k, *self.v, self.out]:
+            torch.nn.init.kaiming_uniform_(layer.weight)
+
+    def forward(self):
+        answers = []
+        for q, k, v in zip(self.q, self.k, self.v):
+            self.seen = self.keys[torch.randperm(len(self.keys))[: self.sample]]
+            share = torch.softmax(q(self.queries) @ k(self.seen).T, dim=1)
+            answers.append(share @ v(self.seen))
+        return self.out(torch.cat(answers, dim=1))
+
+    def square_norms(self):
+        return sum(layer.weight.square().sum() for layer in [*self.q, *self.k])
+
+
+class IDCF(Graph):
+    def __init__(self, graph, layout, dim=64, layers=3, batch=2048, heads=4, sample=50, l2=1e-4, contrast=1e-3):
+        super().__init__(graph, layout, False, dim, layers, batch, 0.0, l2)
+        self.contrast = contrast
+        self.keys = 0.1 * torch.randn(self.nodes, dim)
+        queries = self.matrix.times(self.matrix.with_values(torch.ones(len(self.matrix.row))), self.keys)
+        self.side = [Attention(self.keys[part], queries[part], heads, sample)
+                     for part in (slice(self.users), slice(self.users, None))]
+        root = self.degree.rsqrt()
+        self.value = self.matrix.with_values(root[self.matrix.row] * root[self.matrix.column])
+        self.adam = torch.optim.Adam([w for side in self.side for w in side.parameters()], lr=1e-3, foreach=True)
+
+    def representations(self):
+        self.e = x = total = torch.cat([side() for side in self.side])
+        for _ in range(self.layers):
+            x = Product.apply(self.matrix, self.value, self.value, x)
+            total = total + x
+        return total / (self.layers + 1)
+
+    def own_loss(self, nodes):
+        loss = self.l2 * sum(side.square_norms() for side in self.side)
+        for which, v in enumerate(nodes):
+            e, seen = self.e[v], self.side[min(which, 1)].seen
+            loss = loss + self.contrast * (torch.logsumexp(e @ seen.T, dim=1) - (e * self.keys[v]).sum(1)).mean()
+        return loss
+
+
+MODELS = {"ngcf": NGCF, "imc-gae": IMCGAE, "idcf-lightgcn": IDCF}

@@ -213,7 +213,7 @@ struct inmo_model;
 
 struct inmo_train_options {
     const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, inmo-neumf, lightgcn, mf, ngcf,
-                                   neumf, imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
+                                   neumf, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
     int batch;                  /* triples a step (listwise: users); default 2048 */
@@ -230,13 +230,15 @@ struct inmo_train_options {
     double dropout;             /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;       /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;         /* beta: weight of the self-enhanced loss */
+    double contrast;            /* gamma of idcf: weight of the contrastive loss */
+    double key_learning_rate;   /* idcf: of the first stage; 0 (default): learning_rate */
     double annealing;           /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     double popularity;          /* gamma: an item's representation is scaled by degree^gamma; default 0 */
     double walks;               /* weight of short walks beside the product of vectors; default 0: none */
     int walk_neighbours;        /* items that walks from one item lead to, at most */
     const char *eval_alpha;     /* one|reached: the alpha used outside training */
-    double user_templates;      /* share of users that are templates, (0, 1] */
-    double item_templates;      /* share of items that are templates, (0, 1] */
+    double user_templates;      /* share of users that are templates (idcf: have keys), (0, 1] */
+    double item_templates;      /* share of items that are templates (idcf: have keys), (0, 1] */
     const char *template_rule;  /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
     const char *init;           /* normal|kaiming: distribution of the starting embeddings */
     double init_scale;          /* normal: standard deviation; default 0.1 */

@@ -80,6 +80,8 @@ static inline void open_golden(const char *name, const char *loss, double popula
     golden->options.init_scale = number(golden->json, "init_scale");
     golden->options.user_templates = number(golden->json, "user_share");
     golden->options.item_templates = number(golden->json, "item_share");
+    if (json_object_get(golden->json, "contrast"))
+        golden->options.contrast = number(golden->json, "contrast");
     golden->options.loss = loss;
     golden->options.pretrain =
         json_object_get(golden->json, "pretrain") ? (int)number(golden->json, "pretrain") : 0;
@@ -117,16 +119,19 @@ static inline void whole_gradient(const struct inmo_stepper *stepper, struct inm
 {
     size_t dim = (size_t)stepper->binding.dim, provided = (size_t)stepper->provider_rows * dim;
     size_t own = (size_t)stepper->parameter_rows * dim - provided;
-    if (gradient.rows) {
+    const float *own_gradient = gradient.weights ? gradient.weights : gradient.own ? gradient.own : gradient.head;
+    if (!gradient.value) { /* frozen */
+        memset(out, 0, provided * sizeof *out);
+    } else if (gradient.rows) {
         memset(out, 0, provided * sizeof *out);
         for (int32_t n = 0; n < gradient.rows->count; n++)
             memcpy(out + (size_t)gradient.rows->node[n] * dim, gradient.value + (size_t)n * dim, dim * sizeof *out);
     } else {
         memcpy(out, gradient.value, provided * sizeof *out);
     }
-    assert_int_equal(own > 0, gradient.own != NULL || gradient.head != NULL);
+    assert_int_equal(own > 0, own_gradient != NULL); /* no model has two of them */
     if (own > 0)
-        memcpy(out + provided, gradient.own ? gradient.own : gradient.head, own * sizeof *out);
+        memcpy(out + provided, own_gradient, own * sizeof *out);
 }
 
 /* Biases so far from 0, against matrices so small, that no difference reaches the kink of LeakyReLU; on both sides of
@@ -155,18 +160,19 @@ static inline void check_finite_differences(const char *name, const char *loss, 
     struct inmo_gradient gradient;
     float *analytic, largest = 0;
     double worst = 0, h;
-    size_t size;
+    size_t size, frozen;
     int curved;
     open_golden(name, loss, popularity, &golden);
     move_off_kinks(golden.stepper);
-    curved = golden.stepper->parameter_rows > golden.stepper->provider_rows; /* ngcf is */
+    curved = golden.stepper->parameter_rows > golden.stepper->provider_rows; /* ngcf and idcf are */
+    frozen = golden.stepper->kind->provider->frozen_from ? (size_t)(golden.stepper->provider_rows * golden.stepper->binding.dim) : 0;
     /* Of straight models what is left is rounding, most with the listwise loss, which has few users at once here. */
     h = strcmp(loss, "listwise") == 0 && !curved ? 8e-3 : 4e-3;
     size = (size_t)golden.stepper->parameter_rows * (size_t)golden.stepper->binding.dim;
     analytic = inmo_alloc(size, sizeof *analytic);
     inmo_stepper_gradient(golden.stepper, step, 0.7, &gradient);
     whole_gradient(golden.stepper, gradient, analytic);
-    for (size_t p = 0; p < size; p++) {
+    for (size_t p = frozen; p < size; p++) {
         float kept = golden.stepper->parameter[p], up = (float)(kept + h), down = (float)(kept - h);
         double above, below;
         golden.stepper->parameter[p] = up;

@@ -308,9 +308,9 @@ static inline double least_error(const struct dense_svd *svd, int d)
 
 /* ---- Training ------------------------------------------------------------------------------------------- */
 
-static const char *const all_models[] = {"inmo-lightgcn", "inmo-mf", "inmo-ngcf", "inmo-imc-gae",
-                                         "lightgcn",      "mf",      "ngcf",      "imc-gae",
-                                         "imc-lightgcn",  "popular", "neumf",     "inmo-neumf"};
+static const char *const all_models[] = {"inmo-lightgcn", "inmo-mf", "inmo-ngcf",    "inmo-imc-gae",  "lightgcn", "mf",
+                                          "ngcf",          "imc-gae", "imc-lightgcn", "idcf-lightgcn", "popular",  "neumf",
+                                          "inmo-neumf"};
 
 /* A model's own defaults, cut down to what a small data set needs. */
 static inline struct inmo_train_options small_options(const char *model)

@@ -3,6 +3,8 @@
  * two Adam steps, representations, and somebody unseen, for all models, whole and with half of the templates. */
 #include "golden_step.h"
 
+#include "model/attention.h"
+
 static void check_golden(const char *name)
 {
     struct golden golden;
@@ -78,7 +80,7 @@ static const char *const names[] = {
     "inmo-mf-half-d5", "inmo-mf-half-d32", "inmo-lightgcn-half-d5", "inmo-lightgcn-half-d32",
     "ngcf-d5",         "ngcf-drop-d5",     "inmo-ngcf-drop-d5",    "inmo-ngcf-half-drop-d5",
     "ngcf-drop-d18",   "imc-gae-d5",       "imc-gae-drop-d32",     "inmo-imc-gae-drop-d32",
-    "inmo-imc-gae-half-drop-d5",
+    "inmo-imc-gae-half-drop-d5", "idcf-lightgcn-d5", "idcf-lightgcn-half-d5",
 };
 
 static void test_golden(void **state)
@@ -118,6 +120,30 @@ static void test_finite_differences_bce(void **state)
 {
     (void)state;
     check_all_differences("bce");
+}
+
+/* The keys that a head sees. */
+static void test_key_draws(void **state)
+{
+    char path[512];
+    json_t *json, *row;
+    size_t n;
+    (void)state;
+    snprintf(path, sizeof path, "%s/golden/idcf-draws.json", INMO_TEST_DIR);
+    json = json_load_file(path, 0, NULL);
+    assert_non_null(json);
+    json_array_foreach(json_object_get(json, "draws"), n, row) {
+        uint64_t key = inmo_random(inmo_key((uint64_t)number(row, "seed"), INMO_STREAM_KEYS), (uint64_t)number(row, "step"));
+        const json_t *expected = json_object_get(row, "is");
+        int32_t drawn[INMO_SAMPLE], count;
+        key = inmo_random(key, (uint64_t)(number(row, "side") * INMO_HEADS + number(row, "head")));
+        count = inmo_attention_draw(key, (int32_t)number(row, "count"), drawn);
+        assert_int_equal(count, json_array_size(expected));
+        for (int32_t k = 0; k < count; k++)
+            assert_int_equal(drawn[k], json_integer_value(json_array_get(expected, (size_t)k)));
+    }
+    assert_int_equal(n, 4);
+    json_decref(json);
 }
 
 static void test_random_numbers(void **state)
@@ -244,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_row_without_length),
         cmocka_unit_test(test_half_storage),
         cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_key_draws),
         cmocka_unit_test(test_dropout_share),
     };
     inmo_set_threads(1); /* thousands of tiny steps: at two threads they wait for each other on a busy machine */

@@ -5,13 +5,58 @@
 
 static const char *const models[] = {"inmo-mf-d5",       "inmo-mf-half-d5",        "inmo-lightgcn-d5",
                                      "inmo-lightgcn-half-d32", "inmo-ngcf-drop-d5", "inmo-ngcf-half-drop-d5",
-                                     "inmo-imc-gae-half-drop-d5", "imc-gae-d5", "lightgcn-d5", "ngcf-d5", "mf-d5"};
-enum { INDUCTIVE = 8 }; /* so many of them come first */
+                                     "inmo-imc-gae-half-drop-d5", "idcf-lightgcn-d5", "idcf-lightgcn-half-d5", "imc-gae-d5", "lightgcn-d5", "ngcf-d5", "mf-d5"};
+enum { INDUCTIVE = 10 }; /* so many of them come first */
 
 /* zoe and film are new; u1 and i5 get something they did not have; two lines say what is known already. */
 static const char news[] = "zoe i0, zoe i2, u1 film, zoe film, u1 film, u1 i5, u0 i0";
 
 /* ---- The formulas again ---------------------------------------------------------------------------------- */
+
+/* out = W x */
+static void multiply(int dim, const float *w, const double *x, double *out)
+{
+    for (int j = 0; j < dim; j++) {
+        out[j] = 0;
+        for (int k = 0; k < dim; k++)
+            out[j] += w[j * dim + k] * x[k];
+    }
+}
+
+/* idcf: e = Σ_h Wout_h Σ_j a_hj Wv_h k_j, a_h = softmax_j((Wq_h q)·(Wk_h k_j)). There are fewer keys than a sample has, so
+ * that it is all of them. e: q before, e after. */
+static void naive_attention(const struct inmo_model *model, int is_user, double *e)
+{
+    enum { HEADS = 4 };
+    int dim = model->dim, square = dim * dim;
+    const float *w = model->own + (is_user ? 0 : 4 * HEADS * square);
+    double query[32], key[32], matched[32], value[32], out[32], result[32] = {0};
+    for (int h = 0; h < HEADS; h++) {
+        double sum = 0, answer[32] = {0};
+        multiply(dim, w + h * square, e, query);
+        for (int32_t r = 0; r < model->rows; r++) {
+            double weight = 0;
+            if ((model->node_of_row[r] < USERS) != is_user)
+                continue;
+            for (int j = 0; j < dim; j++)
+                key[j] = model->parameter[r * dim + j];
+            multiply(dim, w + (HEADS + h) * square, key, matched);
+            multiply(dim, w + (2 * HEADS + h) * square, key, value);
+            for (int j = 0; j < dim; j++)
+                weight += query[j] * matched[j];
+            weight = exp(weight);
+            sum += weight;
+            for (int j = 0; j < dim; j++)
+                answer[j] += weight * value[j];
+        }
+        for (int j = 0; j < dim; j++)
+            answer[j] /= sum;
+        multiply(dim, w + (3 * HEADS + h) * square, answer, out);
+        for (int j = 0; j < dim; j++)
+            result[j] += out[j];
+    }
+    memcpy(e, result, (size_t)dim * sizeof *e);
+}
 
 /* e_v: the rows of the model's templates among v's neighbours. The model's ids keep their numbers in a view, so
  * graph user n is the model's user n, and graph item n the model's item n. */
@@ -40,6 +85,10 @@ static void naive_embedding(const struct inmo_view *view, int32_t v, double *e)
             for (int j = 0; j < model->dim; j++)
                 e[j] += model->parameter[r * model->dim + j];
         }
+    if (model->kind->provider->complete) {
+        naive_attention(model, is_user, e);
+        return;
+    }
     for (int j = 0; j < model->dim; j++)
         e[j] = (e[j] + model->parameter[(model->rows + !is_user) * model->dim + j]) / (count + 1);
 }

@@ -142,7 +142,8 @@ static void same_models(const struct inmo_model *a, const struct inmo_model *b)
  * self-enhanced loss, the order is rounding. */
 static void test_same_model(void **state)
 {
-    static const char *const models[] = {"lightgcn", "imc-lightgcn", "ngcf", "inmo-mf", "inmo-lightgcn", "inmo-imc-gae"};
+    static const char *const models[] = {"lightgcn", "imc-lightgcn",  "ngcf",         "inmo-mf",
+                                         "inmo-lightgcn", "inmo-imc-gae", "idcf-lightgcn"};
     static const char *const losses[] = {"bpr", "softmax", "listwise"};
     struct inmo_dataset *data = grouped_dataset(96, 120, 12, "70/10/20");
     (void)state;

@@ -5,7 +5,7 @@
 #include "base/tensorfile.h"
 #include "train/settings.h"
 
-enum { TRAINED = 9, STEPS = 11 }; /* models that are trained; steps an epoch has: ⌈336/32⌉ */
+enum { TRAINED = 10, STEPS = 11 }; /* models that are trained; steps an epoch has: ⌈336/32⌉ */
 
 static struct inmo_dataset *small_data(void)
 {
@@ -120,14 +120,15 @@ static int keep_checkpoint(void *context)
 static void test_killed(void **state)
 {
     /* STEPS: the last step of an epoch is done, and its end (validation, record) is not. */
-    static const int at[] = {1, STEPS, STEPS + 5};
+    static const int at[] = {1, STEPS, STEPS + 5, 1, 2 * STEPS - 1, 2 * STEPS, 3 * STEPS + 5};
     struct inmo_dataset *data = small_data();
     (void)state;
     for (size_t n = 0; n < COUNT(at); n++) {
         struct inmo_error error = {0};
         struct killing killing = {at[n], 0};
         struct inmo_hooks hooks = {.context = &killing, .interrupted = keep_checkpoint};
-        struct inmo_train_options options = small_options("inmo-lightgcn");
+        /* the last four: in both stages, before the last step of the first and after it */
+        struct inmo_train_options options = small_options(n < 3 ? "inmo-lightgcn" : "idcf-lightgcn");
         struct inmo_model *model = NULL;
         options.epochs = 2;
         options.checkpoint = "checkpoint";
@@ -325,8 +326,8 @@ static void test_damaged(void **state)
  * number: a checkpoint, written again with one changed. */
 static void test_not_finite(void **state)
 {
-    static const char *const keys[] = {"fingerprint", "epoch", "step", "loss_sum", "final_loss",
-                                       "best_epoch", "best_score", "record"};
+    static const char *const keys[] = {"model",      "fingerprint", "epoch",      "step",  "loss_sum",
+                                       "final_loss", "best_epoch",  "best_score", "record"};
     static const char *const losses[] = {"bpr", "softmax", "listwise"};
     struct inmo_dataset *data = small_data();
     (void)state;

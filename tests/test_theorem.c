@@ -45,7 +45,7 @@ static void embed(const struct setting *setting, const uint8_t *is_template, flo
     struct inmo_moment moment = {.alpha = 0};
     int32_t row_of_node[NODES], node_of_row[NODES], rows = 0;
     float parameter[(NODES + EXTRA) * DIM] = {0}; /* t_user, t_item (and w) stay zero */
-    struct inmo_binding binding = {setting->graph, DIM, 0, row_of_node, node_of_row};
+    struct inmo_binding binding = {setting->graph, DIM, 0, row_of_node, node_of_row, 0};
     struct inmo_provider_state *state;
     for (int32_t v = 0; v < NODES; v++) {
         row_of_node[v] = v >= USERS || is_template[v] ? rows : -1;
@@ -60,7 +60,7 @@ static void embed(const struct setting *setting, const uint8_t *is_template, flo
     assert_int_equal(provider->extra_rows, EXTRA);
     state = provider->create(&binding, 0, 0);
     assert_non_null(state);
-    provider->begin(state, &moment);
+    provider->begin(state, NULL, &moment);
     memcpy(e, provider->forward(state, parameter, NULL), NODES * DIM * sizeof *e);
     provider->destroy(state);
 }
@@ -165,7 +165,7 @@ static void test_equal_histories(void **state)
     struct inmo_graph *graph = graph_of(TWIN_USERS, TWIN_ITEMS, twins);
     int32_t node_of_row[] = {0, 2, 3, 5, TWIN_USERS + 0, TWIN_USERS + 1, TWIN_USERS + 4, TWIN_USERS + 5};
     int32_t row_of_node[TWIN_NODES];
-    struct inmo_binding binding = {graph, WIDTH, COUNT(node_of_row), row_of_node, node_of_row};
+    struct inmo_binding binding = {graph, WIDTH, COUNT(node_of_row), row_of_node, node_of_row, 4};
     float parameter[(COUNT(node_of_row) + EXTRA) * WIDTH], own[2 * (2 * WIDTH + 2) * WIDTH];
     (void)state;
     for (size_t n = 0; n < COUNT(own); n++)
@@ -187,7 +187,7 @@ static void test_equal_histories(void **state)
             const float *e;
             assert_non_null(provider);
             inmo_set_threads(threads);
-            kind->provider->begin(provider, &moment);
+            kind->provider->begin(provider, own, &moment);
             e = kind->provider->forward(provider, parameter, NULL);
             assert_memory_equal(e + user[0], e + user[1], row);
             assert_memory_equal(e + item[0], e + item[1], row);
@@ -247,12 +247,12 @@ static void test_few_rows(void **state)
     };
     inmo_gather(&all);
     for (int threads = 1; threads <= 3; threads++) {
-        struct inmo_binding binding = {graph, WIDTH, graph->nodes, number, number};
+        struct inmo_binding binding = {graph, WIDTH, graph->nodes, number, number, graph->users};
         struct inmo_provider_state *provider = inmo_provider_inmo.create(&binding, found, 1);
         struct inmo_rows rows = {found, node, position};
         assert_non_null(provider);
         inmo_set_threads(threads);
-        inmo_provider_inmo.begin(provider, &moment);
+        inmo_provider_inmo.begin(provider, NULL, &moment);
         memcpy(used_up, de, nodes * WIDTH * sizeof *de);
         assert_memory_equal(inmo_provider_inmo.backward(provider, &rows, used_up).value, expected,
                             nodes * WIDTH * sizeof *expected);

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-enum { TRAINED = 9 }; /* of all_models; then popular, which has nothing to train. neumf: test_head.c */
+enum { TRAINED = 10 }; /* of all_models; then popular, which has nothing to train. neumf: test_head.c */
 
 static struct inmo_dataset *small_data(void)
 {
@@ -76,18 +76,21 @@ static void test_report(void **state)
         struct inmo_model_info info;
         struct inmo_model *model = NULL;
         int inmo = strncmp(all_models[m], "inmo-", 5) == 0, popular = m == TRAINED, own = 0;
+        int idcf = strncmp(all_models[m], "idcf-", 5) == 0, some = inmo || idcf;
         options.user_templates = 0.5;
         must(inmo_train(data, &options, NULL, &model, &report, &error));
         inmo_model_info(model, &info);
         assert_string_equal(info.name, all_models[m]);
         assert_int_equal(info.users, 48);
-        assert_int_equal(info.user_templates, inmo ? 24 : 0);
-        assert_int_equal(info.item_templates, inmo ? info.items : 0);
+        assert_int_equal(info.user_templates, some ? 24 : 0);
+        assert_int_equal(info.item_templates, some ? info.items : 0);
         if (strstr(all_models[m], "ngcf"))
             own = 2 * (2 * 6 + 2); /* of each of two layers: two matrices and two biases */
         else if (strstr(all_models[m], "imc-gae"))
             own = 3;
-        assert_int_equal(info.parameters, popular ? 0 : 6 * (own + info.items + (inmo ? 24 + 3 : 48)));
+        else if (idcf)
+            own = 2 * 4 * 4 * 6; /* of users and items: four matrices for each of four heads */
+        assert_int_equal(info.parameters, popular ? 0 : 6 * (own + info.items + (some ? 24 : 48) + (inmo ? 3 : 0)));
         assert_int_equal(info.interactions, 48 * 7);
         assert_int_equal(report.epochs, popular ? 0 : 3);
         assert_int_equal(report.steps, popular ? 0 : 3 * 11); /* ⌈336/32⌉ = 11 */
@@ -141,7 +144,7 @@ static void test_same_bytes_in_pieces(void **state)
     static const char *const losses[] = {"bpr", "softmax", "listwise"};
     struct inmo_dataset *data = grouped_dataset(1200, 100, 5, "80/20/0");
     (void)state;
-    static const char *const pieces[] = {"inmo-lightgcn", "inmo-ngcf", "inmo-imc-gae"};
+    static const char *const pieces[] = {"inmo-lightgcn", "inmo-ngcf", "inmo-imc-gae", "idcf-lightgcn"};
     for (size_t n = 0; n < COUNT(losses) * COUNT(pieces); n++) {
         struct inmo_train_options options = small_options(pieces[n / COUNT(losses)]);
         options.loss = losses[n % COUNT(losses)];

@@ -32,6 +32,8 @@ enum inmo_stream {
     INMO_STREAM_SIGN = 21,       /* signs of the paired test */
     INMO_STREAM_VALIDATION = 22, /* users that validation looks at */
     INMO_STREAM_HEAD_INIT = 23,  /* starting values of a head's own parameters */
+    INMO_STREAM_PROVIDER_INIT = 24, /* starting values of a provider's weights */
+    INMO_STREAM_KEYS = 25,       /* keys that attention is paid to */
 };
 
 static inline uint64_t inmo_mix64(uint64_t x)

@@ -5,7 +5,7 @@
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
  *                                                          or the table, users then items
- *     BACKBONE.NAME, HEAD.NAME                             their own parameters, one array each
+ *     PROVIDER.NAME, BACKBONE.NAME, HEAD.NAME              their own parameters, one array each
  *     NAME.*                                               systems of their own shape: their tensors, by their rules
  *
  * Everything is checked before it is believed: a file that passes its checksum may still have been written by
@@ -20,14 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL_VERSION = 1, MOST_PARTS = 64 + 8 }; /* 16 layers of 4, and of a head */
+enum { MODEL_VERSION = 1, MOST_PARTS = 64 + 2 * 8 }; /* 16 layers of 4, and of a provider and a head */
 
 static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_t count, const void *data)
 {
     return (struct inmo_tensor){name, dtype, count, 0, data};
 }
 
-/* The own parameters of backbone and head as arrays over model->own; part keeps their names. Returns how many there are. */
+/* The own parameters of provider, backbone and head as arrays over model->own; part keeps their names. Returns how many there
+ * are. */
 static size_t list_parts(const struct inmo_model *model, struct inmo_part *part, struct inmo_tensor *tensor)
 {
     const float *at = model->own;

@@ -308,7 +308,7 @@ static enum inmo_status judge_all(struct inmo_lab_run *run, struct inmo_lab_data
         status = judge(run, model, dataset, "without-new", evaluations, hooks, error);
     if (!status)
         status = judge(run, model, dataset, "test", evaluations, hooks, error);
-    if (!status && run->trained == INMO_TRANSDUCTIVE && kind->provider && kind->provider->templates) {
+    if (!status && run->trained == INMO_TRANSDUCTIVE && kind->provider == &inmo_provider_inmo) {
         status = inmo_lab_dataset(data, INMO_NEW_USERS_ITEMS, run->seed, &dataset, error);
         if (!status)
             status = judge(run, model, dataset, "new-users-items", evaluations, hooks, error);

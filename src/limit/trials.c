@@ -143,7 +143,7 @@ static enum inmo_status run_embeddings(struct inmo_trials *trials, struct inmo_e
 {
     struct inmo_moment moment = {.alpha = 1, .dropout = DROPOUT, .seed = 1};
     (void)error;
-    inmo_provider_inmo.begin(trials->provider, &moment);
+    inmo_provider_inmo.begin(trials->provider, NULL, &moment);
     inmo_provider_inmo.forward(trials->provider, trials->x, NULL);
     return INMO_OK;
 }
@@ -371,7 +371,7 @@ enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct 
         status = make_arrays(trials, error);
     if (!status) {
         struct inmo_binding binding = {trials->graph, DIM, trials->graph->nodes, trials->identity,
-                                       trials->identity};
+                                       trials->identity, trials->graph->users};
         trials->provider = inmo_provider_inmo.create(&binding, 0, 0);
         asked = inmo_alloc((size_t)trials->graph->nodes, sizeof *asked);
         if (!trials->provider || !asked)

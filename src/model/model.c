@@ -18,6 +18,7 @@ static const struct inmo_model_kind kinds[] = {
     {"neumf", NULL, &inmo_provider_lookup, &inmo_backbone_mf, NULL, &inmo_head_neumf},
     {"imc-gae", NULL, &inmo_provider_average, &inmo_backbone_imc_gae, NULL, NULL},
     {"imc-lightgcn", "imc-lgcn", &inmo_provider_average, &inmo_backbone_lightgcn, NULL, NULL},
+    {"idcf-lightgcn", "idcf-lgcn", &inmo_provider_idcf, &inmo_backbone_lightgcn, NULL, NULL},
     {"item-knn", "knn", NULL, NULL, &inmo_system_knn, NULL},
     {"ease", NULL, NULL, NULL, &inmo_system_ease, NULL},
     {"ials", "als", NULL, NULL, &inmo_system_ials, NULL},
@@ -25,10 +26,11 @@ static const struct inmo_model_kind kinds[] = {
     {"mult-vae", "vae", NULL, NULL, &inmo_system_mult_vae, NULL},
     {"popular", NULL, NULL, NULL, &inmo_system_popular, NULL},
 };
-const char inmo_model_names[] =
-    "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
-    "neumf|imc-gae|imc-lightgcn|imc-lgcn|item-knn|knn|ease|ials|als|gf-cf|mult-vae|vae|popular";
-const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, item-knn, ease, ials, gf-cf or mult-vae";
+const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
+                                "neumf|imc-gae|imc-lightgcn|imc-lgcn|idcf-lightgcn|idcf-lgcn|item-knn|knn|ease|ials|als|gf-cf|"
+                                "mult-vae|vae|popular";
+const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf or "
+                                      "mult-vae";
 
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
 {
@@ -83,18 +85,33 @@ int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int la
     return rows;
 }
 
+int32_t inmo_provider_rows(const struct inmo_provider *provider, int dim)
+{
+    struct inmo_part part;
+    int32_t rows = 0;
+    for (int n = 0; provider->part && provider->part(dim, n, &part); n++)
+        rows += part.rows;
+    return rows;
+}
+
 int32_t inmo_own_rows(const struct inmo_model_kind *kind, int dim, int layers)
 {
-    return inmo_backbone_rows(kind->backbone, dim, layers) +
+    return inmo_provider_rows(kind->provider, dim) + inmo_backbone_rows(kind->backbone, dim, layers) +
            inmo_head_rows(kind->head, inmo_backbone_width(kind->backbone, dim, layers), dim);
 }
 
 int inmo_model_part(const struct inmo_model *model, int n, struct inmo_part *part)
 {
+    const struct inmo_provider *provider = model->kind->provider;
     const struct inmo_backbone *backbone = model->kind->backbone;
     const struct inmo_head *head = model->kind->head;
-    int of_backbone = 0;
+    int of_provider = 0, of_backbone = 0;
     *part = (struct inmo_part){0};
+    while (provider->part && of_provider <= n && provider->part(model->dim, of_provider, part))
+        of_provider++;
+    if (of_provider > n)
+        return 1;
+    n -= of_provider;
     while (backbone->part && of_backbone <= n && backbone->part(model->dim, model->layers, of_backbone, part))
         of_backbone++;
     return of_backbone > n || (head && head->part && head->part(inmo_model_width(model), n - of_backbone, part));
@@ -102,7 +119,7 @@ int inmo_model_part(const struct inmo_model *model, int n, struct inmo_part *par
 
 const float *inmo_model_head(const struct inmo_model *model)
 {
-    return model->own +
+    return inmo_kind_backbone_own(model->kind, model->dim, model->own) +
            (size_t)inmo_backbone_rows(model->kind->backbone, model->dim, model->layers) * (size_t)model->dim;
 }
 
@@ -268,7 +285,10 @@ enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct in
         made.graph_item[i] = node < 0 ? -1 : node - graph->users;
     }
     bind_rows(model, graph, graph_node, &made);
-    made.binding = (struct inmo_binding){graph, model->dim, model->rows, made.row_of_node, made.node_of_row};
+    made.binding = (struct inmo_binding){graph, model->dim, model->rows, made.row_of_node, made.node_of_row, 0};
+    while (model->node_of_row && made.binding.user_rows < model->rows &&
+           model->node_of_row[made.binding.user_rows] < model->users.count)
+        made.binding.user_rows++;
     *bound = made;
     made = (struct inmo_model_binding){0};
 done:

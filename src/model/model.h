@@ -55,7 +55,7 @@ struct inmo_model {
     int32_t rows;                // bound parameter rows
     const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
     const float *parameter;      // (rows + extra rows, dim); NULL for systems
-    float *own;                  // (own rows, dim) of backbone and head, never in the file's memory; NULL for systems
+    float *own;                  // (own rows, dim) of provider, backbone and head, never in the file's memory; NULL for systems
     struct inmo_tensor *tensor;  // (tensors) of a system, in the order of its rules; NULL for others
     size_t tensors;
     void *tensor_block;          // owner of all tensors' numbers; NULL: each is allocated, or the file's
@@ -66,11 +66,16 @@ struct inmo_model {
 
 int64_t inmo_model_parameter_count(const struct inmo_model *model);
 int inmo_model_width(const struct inmo_model *model); /* columns of r; 0: no vectors */
-/* Rows that the own parameters of backbone and head take, one after the other. */
+/* Rows that the own parameters of provider, backbone and head take, one after the other. */
 int32_t inmo_own_rows(const struct inmo_model_kind *kind, int dim, int layers);
 /* Part n of them, and 1; 0 past the last. Their numbers stand one after the other, too: only the head's end has zeros. */
 int inmo_model_part(const struct inmo_model *model, int n, struct inmo_part *part);
 const float *inmo_model_head(const struct inmo_model *model);
+/* The backbone's among them. */
+static inline const float *inmo_kind_backbone_own(const struct inmo_model_kind *kind, int dim, const float *own)
+{
+    return own ? own + (size_t)inmo_provider_rows(kind->provider, dim) * (size_t)dim : NULL;
+}
 double inmo_model_alpha(const struct inmo_model *model);
 /* The next tensor of a system's model, named by its rule; data becomes the model's, whatever the status. */
 enum inmo_status inmo_model_add_tensor(struct inmo_model *model, int64_t rows, int64_t columns, void *data,
@@ -93,7 +98,7 @@ void inmo_model_unbind(struct inmo_model_binding *bound);
 /* Whether L2 falls on r, by the word of either. */
 int inmo_regularises_output(const struct inmo_model_kind *kind);
 /* Representations of all nodes of a graph by provider and backbone: r (nodes, width), and memory (nodes, memory width) or
- * NULL. own: the backbone's own parameters; popularity: see readout.h. */
+ * NULL. own: what provider and backbone have beside rows of nodes; popularity: see readout.h. */
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
                                 const float *parameter, const float *own, double alpha, double popularity, float *r,
                                 float *memory, struct inmo_error *error);

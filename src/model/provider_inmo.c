@@ -94,9 +94,10 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
     return state;
 }
 
-static void inmo_begin(struct inmo_provider_state *state, const struct inmo_moment *moment)
+static void inmo_begin(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment)
 {
     const struct inmo_graph *graph = state->binding.graph;
+    (void)weights;
     if (moment->alpha != state->scale_alpha || moment->dropout != state->scale_dropout) {
         double kept = 1 / (1 - moment->dropout);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
@@ -134,9 +135,11 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
     return state->e;
 }
 
-static void inmo_base(const struct inmo_binding *binding, const float *parameter, float *e)
+static int inmo_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *e)
 {
+    (void)weights;
     memcpy(e, parameter + (size_t)binding->rows * (size_t)binding->dim, (size_t)binding->dim * sizeof *e);
+    return 0;
 }
 
 /* dt_user = Σ_u kept(u) scale_u de_u, dt_item alike: partial sums of fixed chunks, then added in order. */
@@ -280,6 +283,7 @@ const struct inmo_provider inmo_provider_inmo = {
     .destroy = inmo_destroy,
     .begin = inmo_begin,
     .forward = inmo_forward,
+    .base_rows = 1,
     .base = inmo_base,
     .backward = inmo_backward,
 };

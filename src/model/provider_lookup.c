@@ -56,19 +56,22 @@ static struct inmo_provider_state *average_create(const struct inmo_binding *bin
 }
 
 /* The mean of all rows, also of those whose node the graph does not have. */
-static void average_base(const struct inmo_binding *binding, const float *parameter, float *e)
+static int average_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *e)
 {
+    (void)weights;
     for (int j = 0; j < binding->dim; j++) {
         double sum = 0;
         for (int32_t r = 0; r < binding->rows; r++)
             sum += parameter[(size_t)r * (size_t)binding->dim + (size_t)j];
         e[j] = binding->rows > 0 ? (float)(sum / binding->rows) : 0;
     }
+    return 0;
 }
 
-static void lookup_begin(struct inmo_provider_state *state, const struct inmo_moment *moment)
+static void lookup_begin(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment)
 {
     (void)state;
+    (void)weights;
     (void)moment;
 }
 
@@ -87,7 +90,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
     if (rows || !binding->row_of_node) /* the rows that touches named, or all of them */
         return parameter;
     if (state->mean)
-        average_base(binding, parameter, state->mean);
+        average_base(binding, parameter, NULL, state->mean);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < binding->graph->nodes; v++) {
         int32_t row = binding->row_of_node[v];
@@ -135,6 +138,7 @@ const struct inmo_provider inmo_provider_average = {
     .begin = lookup_begin,
     .touches = lookup_touches,
     .forward = lookup_forward,
+    .base_rows = 1,
     .base = average_base,
     .backward = lookup_backward,
 };

@@ -62,11 +62,12 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
     if (with_memory) {
         size_t width = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
         scorer->memory = inmo_alloc((size_t)scorer->graph->nodes * width, sizeof(float));
-        scorer->base = inmo_alloc_zero((size_t)model->dim, sizeof(float));
+        scorer->base = inmo_alloc_zero((size_t)(provider->base_rows > 0 ? provider->base_rows : 1) * (size_t)model->dim,
+                                       sizeof(float));
         if (!scorer->memory || !scorer->base)
             return inmo_fail_memory(error, "the representations");
-        if (provider->base)
-            provider->base(&bound->binding, model->parameter, scorer->base);
+        if (provider->base && provider->base(&bound->binding, model->parameter, model->own, scorer->base))
+            return inmo_fail_memory(error, "the representations");
     }
     status = inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha,
                             model->popularity, scorer->r, scorer->memory, error);

@@ -14,7 +14,7 @@ struct inmo_scorer {
     float *r;                         // (nodes, dim)
     /* What folding in somebody takes, when asked for; NULL for systems. */
     float *memory;                    // (nodes, the backbone's memory width)
-    float *base;                      // (model's dim) embedding of a user of whom nothing is known; zero for lookup
+    float *base;                      // (provider's base_rows, model's dim) see seam.h; zero for lookup
     struct inmo_system_state *state;  // of a system, else NULL
     struct inmo_head_source head;     // of a model with a head, else empty
     struct inmo_fill fill;

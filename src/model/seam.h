@@ -28,14 +28,16 @@ struct inmo_binding {
     int32_t rows;                // bound rows: nodes of a lookup table, templates of inmo
     const int32_t *row_of_node;  // (nodes) row or -1; NULL: row = node
     const int32_t *node_of_row;  // (rows) node or -1; NULL likewise
+    int32_t user_rows;           // where rows are templates: those of users come first
 };
 
 /* Gradient of the parameter block: value[n] is that of the provider's row rows->node[n], and its other rows have none; rows
- * NULL: all its rows are there. */
+ * NULL: all its rows are there; value NULL: its rows are frozen. */
 struct inmo_gradient {
     float *value;
     const struct inmo_rows *rows;
-    const float *own;  // (backbone's rows, dim); NULL: it has none
+    const float *weights; // (provider's own rows, dim); NULL: it has none
+    const float *own;  // (backbone's rows, dim) likewise
     const float *head; // (head's rows, dim) likewise
 };
 
@@ -47,6 +49,14 @@ struct inmo_moment {
     int64_t step;
 };
 
+/* One tensor among the own parameters of a provider, a backbone or a head, in the order they have in its block. */
+struct inmo_part {
+    char name[32];
+    int32_t rows;
+    int32_t columns; /* 0: dim, as all have but a head's */
+    int is_vector; /* one row, and a vector in files */
+};
+
 struct inmo_provider_state;
 struct inmo_provider {
     const char *name;
@@ -55,26 +65,31 @@ struct inmo_provider {
     int extra_rows;         /* parameter rows after the bound ones */
     int regularises_output; /* L2 falls on r (1) or on e (0) */
     int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
+    const char *frozen_from; /* the rows are the embeddings of a trained model of this name, and stay; NULL: they learn */
+    int base_rows;          /* rows of dim numbers that base fills; 0: it can say nothing of somebody unseen */
+    /* Part n of the weights it has beside its rows, and 1; 0 past the last. NULL: it has none. */
+    int (*part)(int dim, int n, struct inmo_part *part);
+    void (*start)(int dim, uint64_t key, float *weights);
     struct inmo_provider_state *(*create)(const struct inmo_binding *binding, int32_t most_rows, int for_training);
     void (*destroy)(struct inmo_provider_state *state);
-    void (*begin)(struct inmo_provider_state *state, const struct inmo_moment *moment);
+    void (*begin)(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment);
     /* Rows of the parameter block that forward reads for these nodes and backward has a gradient for. Asked after begin,
      * with the rows that forward and backward will get. NULL, or rows NULL: all. */
     const struct inmo_rows *(*touches)(struct inmo_provider_state *state, const struct inmo_rows *rows);
     /* e, of all nodes (rows NULL) or by rows. parameter has the rows that touches names, in its order. */
     const float *(*forward)(struct inmo_provider_state *state, const float *parameter, const struct inmo_rows *rows);
-    /* e of a user who is not in the graph and has no history: (dim). NULL: it can say nothing of such a one. */
-    void (*base)(const struct inmo_binding *binding, const float *parameter, float *e);
+    /* What the embedding of a user who is not in the graph takes beside the history: e without any (1 row), or all that
+     * complete wants. 0, or -1 when storage is short. */
+    int (*base)(const struct inmo_binding *binding, const float *parameter, const float *weights, float *base);
+    /* Where e is no sum over the history: makes e of the sum over its rows, in place. */
+    void (*complete)(const struct inmo_binding *binding, const float *base, float *e);
+    /* What it adds to the loss of a step by itself, between forward and backward: for the batch's nodes, each with its weight
+     * in the mean over the batch (by rows), with the gradient added to de; and l2 times the squared norms of its weights, whose
+     * gradient backward adds. NULL: nothing. */
+    double (*own_loss)(struct inmo_provider_state *state, const struct inmo_rows *rows, const float *weight, double l2,
+                       float *de);
     /* de is of the shape forward gave, and may be used up. */
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);
-};
-
-/* One tensor among a backbone's or a head's own parameters, in the order they have in its block. */
-struct inmo_part {
-    char name[32];
-    int32_t rows;
-    int32_t columns; /* 0: dim, as all of a backbone's have */
-    int is_vector; /* one row, and a vector in files */
 };
 
 /* Somebody who is not in the graph, seen by it without changing it: what the backbone makes of the embedding e, the
@@ -125,10 +140,11 @@ struct inmo_backbone {
 
 int inmo_backbone_width(const struct inmo_backbone *backbone, int dim, int layers);
 int inmo_backbone_memory_width(const struct inmo_backbone *backbone, int dim, int layers);
-/* Rows of dim numbers that its own parameters take. */
+/* Rows of dim numbers that the own parameters of each take. */
 int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int layers);
+int32_t inmo_provider_rows(const struct inmo_provider *provider, int dim);
 
-extern const struct inmo_provider inmo_provider_lookup, inmo_provider_average, inmo_provider_inmo;
+extern const struct inmo_provider inmo_provider_lookup, inmo_provider_average, inmo_provider_inmo, inmo_provider_idcf;
 extern const struct inmo_backbone inmo_backbone_mf, inmo_backbone_lightgcn, inmo_backbone_ngcf, inmo_backbone_imc_gae;
 
 #endif

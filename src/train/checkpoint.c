@@ -81,6 +81,7 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     size_t arrays = list_arrays(trainer, array);
     char fingerprint[32], numbers[8][48];
     struct inmo_metadata metadata[] = {
+        {"model", trainer->options->model},
         {"fingerprint", fingerprint}, {"epoch", numbers[0]},      {"step", numbers[1]},       {"loss_sum", numbers[2]},
         {"final_loss", numbers[3]},   {"best_epoch", numbers[4]}, {"best_score", numbers[5]}, {"record", trainer->record},
     };
@@ -93,6 +94,18 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     snprintf(numbers[5], sizeof *numbers, "%a", trainer->best_score);
     return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
                                  sizeof metadata / sizeof *metadata, array, arrays, error);
+}
+
+enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error)
+{
+    struct inmo_tensorfile *file = NULL;
+    enum inmo_status status = inmo_tensorfile_open(path, "checkpoint", CHECKPOINT_VERSION, &file, error);
+    if (!status) {
+        const char *found = inmo_tensorfile_metadata(file, "model");
+        *is = found && strcmp(found, model) == 0;
+    }
+    inmo_tensorfile_close(file);
+    return status;
 }
 
 static double number_of(const struct inmo_tensorfile *file, const char *key)

@@ -209,6 +209,19 @@ static void pull_items(const struct inmo_listwise *listwise, const float *r, flo
     }
 }
 
+void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, float *weight)
+{
+    const struct inmo_graph *graph = listwise->graph;
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(inmo_threads())
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        double sum = v < graph->users ? listwise->in_batch[v] : 0;
+        for (int64_t e = graph->offset[v]; v >= graph->users && e < graph->offset[v + 1]; e++)
+            if (listwise->in_batch[graph->neighbour[e]])
+                sum += graph->inverse_degree[graph->neighbour[e]];
+        weight[v] = (float)(factor / listwise->count * sum);
+    }
+}
+
 double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr)
 {
     const struct inmo_graph *graph = listwise->graph;

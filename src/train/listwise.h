@@ -46,5 +46,7 @@ int64_t inmo_listwise_steps(const struct inmo_listwise *listwise); /* an epoch *
 void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step);
 /* r, dr: all nodes, (nodes, dim). Returns the loss; dr is written whole. */
 double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr);
+/* weight (nodes): what l2 multiplies each squared norm with, factor in its place. */
+void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, float *weight);
 
 #endif

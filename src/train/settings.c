@@ -16,9 +16,9 @@ static const struct inmo_setting table[] = {
     {"dim", 'i', AT(dim), 1, 4096, NULL, "Model", "D", "Embedding size."},
     {"layers", 'i', AT(layers), 0, 16, NULL, "Model", "K", "Graph layers (lightgcn, ngcf and imc models)."},
     {"user-templates", 'r', AT(user_templates), 1e-9, 1, NULL, "Model", "SHARE",
-     "Share of users that are templates (inmo models)."},
+     "Share of users that are templates (inmo models) or have keys (idcf)."},
     {"item-templates", 'r', AT(item_templates), 1e-9, 1, NULL, "Model", "SHARE",
-     "Share of items that are templates (inmo models)."},
+     "Share of items that are templates (inmo models) or have keys (idcf)."},
     {"template-rule", 's', AT(template_rule), 0, 0, INMO_TEMPLATE_RULES, "Model", "RULE",
      "How templates are chosen."},
     {"neighbours", 'i', AT(neighbours), 1, 100000, NULL, "Model", "K", "Nearest items kept for each item (item-knn)."},
@@ -44,6 +44,10 @@ static const struct inmo_setting table[] = {
     {"graph-dropout", 'r', AT(graph_dropout), 0, 0.999, NULL, "Training", "P",
      "Dropped in the graph layers in each step: edges and messages of ngcf, nodes of imc-gae (0.1 less a layer)."},
     {"self-weight", 'r', AT(self_weight), 0, 1e6, NULL, "Training", "BETA", "Weight of the self-enhanced loss."},
+    {"contrast", 'r', AT(contrast), 0, 1e6, NULL, "Training", "GAMMA",
+     "Weight of the contrastive loss, which pulls embeddings to their own keys (idcf)."},
+    {"key-learning-rate", 'r', AT(key_learning_rate), 0, 1e3, NULL, "Training", "RATE",
+     "Learning rate of the first stage, which trains the keys; 0: --learning-rate (idcf)."},
     {"annealing", 'r', AT(annealing), 0, 1, NULL, "Training", "DELTA",
      "Normalization exponent in epoch n is 1 - DELTA^n / 2; 0 fixes it at 1, and 1 at 0.5."},
     {"popularity", 'r', AT(popularity), -2, 2, NULL, "Model", "GAMMA",
@@ -131,6 +135,7 @@ static const struct {
     {"ngcf", 1e-3, 1e-3, 0, 0.1, 0, "kaiming"},
     {"imc-gae", 1e-3, 0, 0, 0.3, 0, "normal"},
     {"imc-lightgcn", 1e-3, 1e-4, 0, 0, 0, "normal"},
+    {"idcf-lightgcn", 1e-3, 1e-4, 0, 0, 0, "normal"}, /* of its keys: the weights are Kaiming uniform */
     {"mult-vae", 1e-3, 1e-4, 0.7, 0, 0, "kaiming"},
     {"inmo-mf", 1e-3, 1e-5, 0.1, 0, 0.1, "normal"},
     {"inmo-lightgcn", 1e-3, 0, 0.3, 0, 0.01, "normal"},
@@ -152,6 +157,8 @@ static const struct {
     {"ngcf", 0.007, 0.065, 0.1, 64},      {"inmo-ngcf", 0.007, 0.065, 0.1, 64},
     {"imc-gae", 0.005, 0.15, 0, 64},      {"inmo-imc-gae", 0.005, 0.15, 0, 64},
     {"lightgcn", 0.0066, 0.1, 0, 128},    {"imc-lightgcn", 0.0066, 0.1, 0, 128},
+    /* by a dozen short runs on one small log (Last.fm), one seed; its keys are trained at LightGCN's rate */
+    {"idcf-lightgcn", 0.002, 0.2, 0, 128},
 };
 
 /* What reaches the best quality soonest (docs/results.md): all positives of a user at once against shared negatives,
@@ -176,6 +183,7 @@ static void take_fast_recipe(struct inmo_train_options *options, const struct in
             options->graph_dropout = searched[n].graph_dropout;
             options->dim = searched[n].dim;
         }
+    options->key_learning_rate = kind->provider && kind->provider->frozen_from ? 0.0066 : 0;
     options->schedule = "eager";
     options->annealing = 0.988;
     options->eval_alpha = "reached";
@@ -272,6 +280,7 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
             options->init = paper[n].init;
             options->self_weight = paper[n].self_weight;
         }
+    options->contrast = kind->provider && kind->provider->own_loss ? 1e-3 : 0;
     if (kind->head) {
         options->loss = "bce";
         options->pretrain = 100;

@@ -38,7 +38,7 @@ static void draw_self_batch(const struct inmo_stepper *stepper, int64_t step, st
     inmo_sampler_draw(&stepper->self_sampler, inmo_key(stepper->options->seed, INMO_STREAM_SELF_BATCH), step * batch,
                       batch, number, number + batch, number + 2 * batch);
     for (int32_t n = batch; n < 3 * batch; n++)
-        number[n] += stepper->user_rows;
+        number[n] += stepper->binding.user_rows;
     inmo_grouping_set(grouping, 3 * batch);
 }
 
@@ -187,6 +187,26 @@ static double self_enhance(struct inmo_stepper *stepper, const struct inmo_group
     return loss;
 }
 
+/* What each row counts in a mean over the batch, as L2 has it (norms_of), times a factor. Negatives that a softmax shares count
+ * nothing. */
+static void weigh_rows(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, double factor)
+{
+    const struct inmo_train_options *options = stepper->options;
+    int32_t counted = stepper->softmax.batch > 0 ? 2 * options->batch : stepper->places;
+    double of_user = factor / options->batch;
+    double of_item = strcmp(options->loss, "bce") == 0 ? of_user / (options->bce_negatives + 1) : of_user;
+    if (stepper->listwise.batch > 0) {
+        inmo_listwise_weights(&stepper->listwise, factor, stepper->row_weight);
+        return;
+    }
+    for (int32_t n = 0; n < grouping->rows.count; n++) {
+        int32_t places = 0;
+        for (int32_t e = grouping->offset[n]; e < grouping->offset[n + 1]; e++)
+            places += grouping->entry[e] < counted;
+        stepper->row_weight[n] = (float)(places * (grouping->node[n] < stepper->graph->users ? of_user : of_item));
+    }
+}
+
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient)
 {
     const struct inmo_train_options *options = stepper->options;
@@ -204,9 +224,10 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     /* the batch; e = provider(parameters), r = backbone(e); loss and dr */
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
     mark_positions(stepper, 1);
-    provider->begin(stepper->provider, &moment);
+    provider->begin(stepper->provider, inmo_stepper_own(stepper), &moment);
     if (backbone->begin)
-        backbone->begin(stepper->backbone, inmo_stepper_own(stepper), &moment);
+        backbone->begin(stepper->backbone,
+                        inmo_kind_backbone_own(stepper->kind, stepper->binding.dim, inmo_stepper_own(stepper)), &moment);
     parameter = stepper->lazy.touched
                     ? inmo_lazy_read(&stepper->lazy, provider->touches(stepper->provider, e_rows))
                     : stepper->parameter;
@@ -228,6 +249,10 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
         struct inmo_norms norms =
             norms_of(stepper, stepper->binding.dim, columns_of(stepper, step, stepper->binding.dim));
         loss += inmo_square_norms(&norms, grouping, backbone->needs_all, e, de, stepper->term);
+    }
+    if (provider->own_loss) {
+        weigh_rows(stepper, grouping, options->contrast);
+        loss += provider->own_loss(stepper->provider, rows, stepper->row_weight, options->l2, de);
     }
     *gradient = provider->backward(stepper->provider, e_rows, de);
     gradient->own = backbone->own_gradient ? backbone->own_gradient(stepper->backbone) : NULL;
@@ -261,7 +286,7 @@ static void begin_anew(struct inmo_stepper *stepper)
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
     struct inmo_gradient gradient;
-    int64_t updates = inmo_stepper_updates(stepper, step);
+    int64_t updates = inmo_stepper_updates(stepper, step), own = stepper->provider_rows + stepper->weight_rows;
     struct inmo_adam adam = inmo_adam_at(learning_rate, updates + 1);
     double loss;
     if (updates == 0 && step > 0)
@@ -274,12 +299,12 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     loss = inmo_stepper_gradient(stepper, step, alpha, &gradient);
     if (stepper->lazy.touched)
         inmo_lazy_write(&stepper->lazy, learning_rate, gradient.rows, gradient.value);
-    else
+    else if (gradient.value)
         inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.value, stepper->m, stepper->root,
                        stepper->parameter);
-    update_own(stepper, stepper->provider_rows, stepper->own_rows, adam, gradient.own);
-    update_own(stepper, stepper->provider_rows + stepper->own_rows,
-               stepper->parameter_rows - stepper->provider_rows - stepper->own_rows, adam, gradient.head);
+    update_own(stepper, stepper->provider_rows, stepper->weight_rows, adam, gradient.weights);
+    update_own(stepper, own, stepper->own_rows, adam, gradient.own);
+    update_own(stepper, own + stepper->own_rows, stepper->parameter_rows - own - stepper->own_rows, adam, gradient.head);
     return loss;
 }
 

@@ -17,7 +17,6 @@ struct inmo_stepper {
     const struct inmo_graph *graph;
     struct inmo_binding binding;
     int32_t *row_of_node, *node_of_row;  // inmo: templates; NULL for lookup
-    int32_t user_rows;                   // inmo: template users come first
     struct inmo_provider_state *provider;
     struct inmo_backbone_state *backbone;
     const struct inmo_head *head;        // of the model, or the dot product, where the loss goes by pairs; else NULL
@@ -25,7 +24,8 @@ struct inmo_stepper {
     int32_t pair_negatives;              // of each positive
 
     int64_t provider_rows;   // bound + extra
-    int64_t own_rows;        // the backbone's own, which follow
+    int64_t weight_rows;     // the provider's weights, which follow
+    int64_t own_rows;        // the backbone's own
     int64_t parameter_rows;  // all: and the head's
     float *parameter, *m, *root;  // (parameter_rows, dim) each; Adam's moments, the second as its root
     int width;               // columns of r
@@ -50,6 +50,7 @@ struct inmo_stepper {
     struct inmo_softmax softmax;  // empty with other losses
     struct inmo_listwise listwise;
     float *coefficient;      // (batch)
+    float *row_weight;       // (places) of the provider's own loss; NULL: it has none
     double *term;            // (places / CHUNK + 2)
     int32_t *term_row;       // (7 batch) of pairwise.h; NULL where steps are not its
     float *term_factor;
@@ -68,7 +69,7 @@ static inline int32_t inmo_stepper_row(const struct inmo_stepper *stepper, int32
     int32_t node = inmo_graph_place(stepper->graph, first);
     return stepper->row_of_node ? stepper->row_of_node[node] : node;
 }
-/* The backbone's own parameters. */
+/* What follows the provider's rows: its weights and the backbone's own parameters. */
 static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
 {
     return stepper->parameter + (size_t)stepper->provider_rows * (size_t)stepper->binding.dim;
@@ -76,7 +77,7 @@ static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
 /* And the head's. */
 static inline const float *inmo_stepper_head(const struct inmo_stepper *stepper)
 {
-    return inmo_stepper_own(stepper) + (size_t)stepper->own_rows * (size_t)stepper->binding.dim;
+    return inmo_stepper_own(stepper) + (size_t)(stepper->weight_rows + stepper->own_rows) * (size_t)stepper->binding.dim;
 }
 /* In an epoch: every interaction once as a positive, in number for the losses that draw them. */
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);

@@ -23,6 +23,7 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
     inmo_free(stepper->term_factor);
     inmo_free(stepper->term_row);
     inmo_free(stepper->term);
+    inmo_free(stepper->row_weight);
     inmo_free(stepper->coefficient);
     inmo_free(stepper->partial);
     inmo_free(stepper->self_gradient);
@@ -77,7 +78,7 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo
         memset(stepper->row_of_node, 0xff, (size_t)graph->nodes * sizeof(int32_t));
         for (int32_t r = 0; r < count; r++) {
             stepper->row_of_node[stepper->node_of_row[r]] = r;
-            stepper->user_rows += stepper->node_of_row[r] < graph->users;
+            stepper->binding.user_rows += stepper->node_of_row[r] < graph->users;
         }
         stepper->binding.rows = count;
         stepper->binding.row_of_node = stepper->row_of_node;
@@ -91,7 +92,7 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo
 static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     const struct inmo_graph *graph = stepper->graph;
-    int32_t rows = stepper->user_rows, columns = stepper->binding.rows - rows;
+    int32_t rows = stepper->binding.user_rows, columns = stepper->binding.rows - rows;
     int64_t *offset = inmo_alloc((size_t)rows + 1, sizeof *offset), count = 0;
     int32_t *column = NULL;
     if (!offset)
@@ -120,9 +121,16 @@ static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, str
     return INMO_OK;
 }
 
+/* Whether the last of the provider's rows is w, the diagonal of the self-enhanced loss. */
+static int has_w(const struct inmo_stepper *stepper)
+{
+    return stepper->kind->provider->extra_rows == 3;
+}
+
 static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     const struct inmo_train_options *options = stepper->options;
+    const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
     const struct inmo_graph *graph = stepper->graph;
     size_t dim = (size_t)stepper->binding.dim;
@@ -131,7 +139,6 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
     int64_t *number = inmo_alloc((size_t)drawn, sizeof *number); /* the row's, if nodes had kept their first numbers */
     uint64_t key = inmo_key(options->seed, INMO_STREAM_INIT);
     double bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0;
-    int has_w = stepper->kind->provider->extra_rows == 3;
     if (!number)
         return inmo_fail_memory(error, "the starting parameters");
     for (int32_t v = 0; v < graph->nodes; v++)
@@ -139,7 +146,7 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
             number[inmo_stepper_row(stepper, v)] = rank++;
     for (; rank < drawn; rank++)
         number[rank] = rank;
-    if (has_w)
+    if (has_w(stepper))
         drawn--;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int64_t r = 0; r < drawn; r++)
@@ -149,11 +156,13 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
                 (float)(bound > 0 ? inmo_random_symmetric(key, n, bound) : options->init_scale * inmo_random_normal(key, n));
         }
     inmo_free(number);
-    for (size_t j = 0; has_w && j < dim; j++)
+    for (size_t j = 0; has_w(stepper) && j < dim; j++)
         stepper->parameter[(size_t)drawn * dim + j] = 1;
+    if (provider->start)
+        provider->start(stepper->binding.dim, inmo_key(options->seed, INMO_STREAM_PROVIDER_INIT), own);
     if (backbone->start)
         backbone->start(stepper->binding.dim, options->layers, options->init_scale,
-                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), own);
+                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), own + (size_t)stepper->weight_rows * dim);
     if (stepper->kind->head)
         stepper->kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
                                    (float *)inmo_stepper_head(stepper));
@@ -197,7 +206,7 @@ static int loss_is(const struct inmo_stepper *stepper, const char *loss)
 
 static int self_enhanced(const struct inmo_stepper *stepper)
 {
-    return stepper->node_of_row && stepper->options->self_weight > 0;
+    return has_w(stepper) && stepper->options->self_weight > 0;
 }
 
 /* The batches that are made at once, and where their nodes are. */
@@ -276,9 +285,11 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
     stepper->self_gradient = inmo_alloc(self_enhanced(stepper) ? 3 * batch * dim : 0, sizeof(float));
     stepper->partial = inmo_alloc((batch / INMO_BPR_CHUNK + 1) * dim, sizeof(float));
     stepper->coefficient = inmo_alloc(batch, sizeof(float));
+    stepper->row_weight = stepper->kind->provider->own_loss ? inmo_alloc(places, sizeof(float)) : NULL;
     stepper->term = inmo_alloc((places > 3 * batch ? places : 3 * batch) / INMO_BPR_CHUNK + 2, sizeof(double));
     if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->self_gradient ||
-        !stepper->partial || !stepper->coefficient || !stepper->term)
+        !stepper->partial || !stepper->coefficient || !stepper->term ||
+        (stepper->kind->provider->own_loss && !stepper->row_weight))
         return inmo_fail_memory(error, "training");
     if (!stepper->kind->backbone->needs_all && stepper->kind->provider->touches && !loss_is(stepper, "listwise")) {
         struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m,
@@ -318,6 +329,7 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         status = bind_templates(stepper, error);
     if (!status) {
         stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
+        stepper->weight_rows = inmo_provider_rows(kind->provider, stepper->binding.dim);
         stepper->own_rows = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
         stepper->parameter_rows =
             stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
@@ -337,7 +349,7 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         return status;
     }
     status = start_parameters(stepper, error);
-    if (!status && strcmp(options->start, "spectral") == 0)
+    if (!status && strcmp(options->start, "spectral") == 0 && !kind->provider->frozen_from) /* those are given their rows */
         status = start_spectral(stepper, error);
     if (status) {
         inmo_stepper_free(stepper);

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "graph/order.h"
+#include "train/keys.h"
 #include "train/own.h"
 #include "train/settings.h"
 
@@ -28,6 +29,7 @@ struct run {
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
     struct inmo_graph *graph;
+    struct inmo_model *keys;    // of a first stage that has just ended, else NULL
     struct inmo_validation *validation;
     float *r;                   // (nodes, width) for validation
     struct inmo_walks *walks;   // from the first validation on; NULL: none
@@ -238,6 +240,8 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
         return status;
     }
     status = inmo_stepper_new(run->kind, trainer->options, run->graph, &data->train, &trainer->stepper, error);
+    if (!status && run->keys)
+        status = inmo_keys_take(run->keys, data, trainer->stepper, error);
     if (!status) {
         const struct inmo_stepper *stepper = trainer->stepper;
         trainer->block = (struct inmo_block){stepper->parameter_rows, stepper->binding.dim, stepper->parameter,
@@ -288,7 +292,9 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
                   "the data set has no validation part: training runs for all %d epochs and keeps the last one",
                   all_epochs(trainer));
     }
-    if (!status && options->resume) {
+    if (!status && run->keys)
+        status = save_checkpoint(run, error); /* the first stage is over for good */
+    if (!status && options->resume && !run->keys) {
         if (access(options->checkpoint, F_OK) == 0) {
             status = inmo_checkpoint_load(trainer, options->checkpoint, error);
             if (!status)
@@ -307,6 +313,7 @@ static void tear_down(struct run *run)
 {
     inmo_walks_free(run->walks);
     inmo_graph_free(run->walk_graph);
+    inmo_model_free(run->keys);
     inmo_validation_free(run->validation);
     inmo_free(run->r);
     inmo_free(run->trainer.record);
@@ -381,7 +388,10 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
         status = inmo_fail(error, INMO_INPUT, "the data set has no training interactions");
         goto done;
     }
-    status = set_up(&run, error);
+    if (run.kind->provider && run.kind->provider->frozen_from)
+        status = inmo_keys_train(run.kind, data, options, hooks, &run.keys, error);
+    if (!status)
+        status = set_up(&run, error);
     if (!status && trainer->block.parameter)
         status = train_loop(&run, error);
     else if (!status)

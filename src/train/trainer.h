@@ -38,6 +38,8 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
 
 /* Written aside and renamed. Resuming from what save wrote goes on to the same bytes as if never interrupted. */
 enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
+/* Whether a checkpoint is of a training of this model. */
+enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error);
 /* FORMAT when it is damaged or belongs to other data or options. */
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
 

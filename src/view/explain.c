@@ -4,7 +4,7 @@
  *     r · r_i = base · r_i + Σ_{j in history} term_j · r_i
  *
  * so the parts sum to the score, to rounding. The same holds for systems without vectors whose score is a sum over the
- * history. Where it is none (under ngcf, with a head, of mult-vae) the part of an item is what the score would lose without it, and the
+ * history. Where it is none (under ngcf, on idcf, with a head, of mult-vae) the part of an item is what the score would lose without it, and the
  * rest, which no single item accounts for, is a part of its own: the sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
@@ -181,7 +181,8 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
     }
     if ((system && !system->personal) || inmo_person_falls_back(view, &person))
         by_popularity(view, wanted, explanation); /* as in recommend: the list is by popularity, and so is the reason */
-    else if (!system && (!view->model->kind->backbone->affine || view->model->kind->head))
+    else if (!system && (!view->model->kind->backbone->affine || view->model->kind->head ||
+                         view->model->kind->provider->complete))
         status = by_absence(view, &person, wanted, explanation, error);
     else if (inmo_view_has_vectors(view))
         status = by_vectors(view, &person, wanted, explanation, error);

@@ -79,9 +79,17 @@ static enum inmo_status unseen_person(const struct inmo_view *view, const struct
     return INMO_OK;
 }
 
+/* Whether the embedding is made of the plain sum over the rows of the history, which is not its part. */
+static int is_completed(const struct inmo_view *view)
+{
+    return view->model->kind->provider->complete != NULL;
+}
+
 /* 1 / (templates + 1)^alpha, rounded as the provider rounds it. */
 static float template_scale(const struct inmo_view *view, int templates)
 {
+    if (is_completed(view))
+        return 1;
     return (float)pow((double)templates + 1, -inmo_model_alpha(view->model));
 }
 
@@ -117,8 +125,10 @@ static void fold(const struct inmo_view *view, const int32_t *node, int32_t coun
                  float *out)
 {
     const struct inmo_model *model = view->model;
-    struct inmo_fold job = {view->graph, model->dim, model->layers, model->own, view->scorer.memory, space,
-                            node,        count,      degree,        space + model->dim};
+    struct inmo_fold job = {view->graph,         model->dim, model->layers,
+                            inmo_kind_backbone_own(model->kind, model->dim, model->own),
+                            view->scorer.memory, space,      node,
+                            count,               degree,     space + model->dim};
     model->kind->backbone->fold(&job, out);
 }
 
@@ -162,9 +172,12 @@ void inmo_person_without(const struct inmo_view *view, const struct inmo_person 
             templates += has_templates(view) && is_template(view, person->item[n]);
         }
     scale = template_scale(view, templates);
-    add_base(view, person, scale, e);
+    if (!is_completed(view))
+        add_base(view, person, scale, e);
     for (int32_t n = 0; n < kept; n++)
         add_template(view, person->node[n] - view->graph->users, scale, e);
+    if (is_completed(view))
+        view->model->kind->provider->complete(&view->bound.binding, view->scorer.base, e);
     fold(view, person->node, kept, kept, e, out);
 }
 

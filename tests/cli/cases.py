@@ -270,7 +270,7 @@ def epochs_for(world, data, model, seconds):
 
 def case_kill_and_resume_give_the_same_bytes(world):
     data = os.path.join(world.small, "data")
-    for model in ("mf", "inmo-lightgcn"):
+    for model in ("mf", "inmo-lightgcn", "idcf-lightgcn"):
         run = ("train", data, "--model", model, *LONG_RUN, "--epochs", epochs_for(world, data, model, 2), "-q")
         world.inmo(*run, "-o", "whole")
         for attempt in range(2):  # twice: a resumed run may be killed too

@@ -1,0 +1,78 @@
+/* keys.c - see keys.h. */
+#include "train/keys.h"
+
+#include "train/trainer.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* The caller's hooks, told which stage it is. */
+static void log_stage(void *context, enum inmo_level level, const char *sentence)
+{
+    inmo_note(context, level, "%s", sentence);
+}
+
+static void show_stage(void *context, const struct inmo_progress *progress)
+{
+    struct inmo_progress shown = *progress;
+    shown.stage = "training the keys";
+    inmo_report_progress(context, &shown);
+}
+
+static int is_stage_interrupted(void *context)
+{
+    return inmo_is_interrupted(context);
+}
+
+/* Whether there is a file to resume from that is not of the first stage: of the second, or something that will be refused
+ * there. */
+static enum inmo_status is_past(const struct inmo_train_options *first, int *past, struct inmo_error *error)
+{
+    int is_first = 1;
+    enum inmo_status status = INMO_OK;
+    if (first->resume && access(first->checkpoint, F_OK) == 0)
+        status = inmo_checkpoint_is_of(first->checkpoint, first->model, &is_first, error);
+    *past = !is_first;
+    return status;
+}
+
+enum inmo_status inmo_keys_train(const struct inmo_model_kind *kind, const struct inmo_dataset *data,
+                                 const struct inmo_train_options *options, const struct inmo_hooks *hooks,
+                                 struct inmo_model **keys, struct inmo_error *error)
+{
+    struct inmo_hooks staged = {(void *)hooks, log_stage, show_stage, is_stage_interrupted};
+    struct inmo_train_options first = *options;
+    struct inmo_train_report report;
+    int past = 0;
+    enum inmo_status status;
+    first.model = kind->provider->frozen_from;
+    first.max_seconds = options->max_seconds / 2;
+    if (options->key_learning_rate > 0)
+        first.learning_rate = options->key_learning_rate;
+    status = is_past(&first, &past, error);
+    if (status || past)
+        return status;
+    status = inmo_train(data, &first, &staged, keys, &report, error);
+    if (!status && report.best_epoch >= 0)
+        inmo_note(hooks, INMO_NOTE, "keys: %s, validation NDCG@20 %.4f, %d epochs in %.1f s", first.model,
+                  report.best_score, report.epochs, report.seconds);
+    return status;
+}
+
+enum inmo_status inmo_keys_take(const struct inmo_model *keys, const struct inmo_dataset *data,
+                                struct inmo_stepper *stepper, struct inmo_error *error)
+{
+    struct inmo_model_binding bound;
+    size_t dim = (size_t)stepper->binding.dim;
+    enum inmo_status status = inmo_model_bind(keys, stepper->graph, &data->users, &data->items, &bound, error);
+    if (status)
+        return status;
+    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* by the data set's numbers, whatever training's are */
+        int32_t r = inmo_stepper_row(stepper, v);
+        if (r >= 0) /* templates have interactions, and so a row there */
+            memcpy(stepper->parameter + (size_t)r * dim, keys->parameter + (size_t)bound.row_of_node[v] * dim,
+                   dim * sizeof(float));
+    }
+    inmo_model_unbind(&bound);
+    return INMO_OK;
+}
