@@ -373,6 +373,8 @@ struct inmo_eval_options {
     const char *ks;        /* list lengths, "5,10,20"; default "20" */
     int without_new;       /* inductive scenarios: 1 keeps what came after training out of the graph; default 0 */
     const char *eval_alpha;/* one|reached; default NULL: as the model was trained */
+    double walks;          /* weight of short walks; default -1: as trained */
+    int walk_neighbours;   /* default 0: as trained */
 };
 INMO_API void inmo_eval_options_init(struct inmo_eval_options *options);
 INMO_API const struct inmo_setting *inmo_eval_settings(size_t *count);

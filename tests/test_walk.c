@@ -183,8 +183,11 @@ static void test_model(void **state)
         struct inmo_train_options options = small_options(models[m]);
         struct inmo_model *model, *loaded = NULL, *without;
         struct inmo_report *report[3] = {NULL};
+        struct inmo_eval_options evaluation;
+        inmo_eval_options_init(&evaluation);
         options.walks = 3;
         options.walk_neighbours = 7;
+        options.eval_every = options.epochs;
         model = trained(data, &options);
         check_model(model, "user-17");
         must(inmo_model_save(model, "walks.inmo", 1, &error));
@@ -196,6 +199,10 @@ static void test_model(void **state)
         must(inmo_evaluate(without, data, NULL, NULL, &report[2], &error));
         assert_true(report[0]->group[0].at->ndcg == report[1]->group[0].at->ndcg);
         assert_true(report[0]->group[0].at->ndcg != report[2]->group[0].at->ndcg);
+        inmo_report_free(report[1]);
+        evaluation.walks = 0; /* steps do not depend on them, and there is only one epoch to choose */
+        must(inmo_evaluate(model, data, &evaluation, NULL, &report[1], &error));
+        assert_true(report[1]->group[0].at->ndcg == report[2]->group[0].at->ndcg);
         for (int n = 0; n < 3; n++)
             inmo_report_free(report[n]);
         inmo_model_free(without);

@@ -23,7 +23,7 @@ enum { MOST_KS = 16, MOST_GROUPS = 16, MOST_K = 10000 };
 
 void inmo_eval_options_init(struct inmo_eval_options *options)
 {
-    *options = (struct inmo_eval_options){.part = "test", .ks = "20"};
+    *options = (struct inmo_eval_options){.part = "test", .ks = "20", .walks = -1};
 }
 
 const struct inmo_setting *inmo_eval_settings(size_t *count)
@@ -37,6 +37,10 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
          "Inductive scenarios: keep what came after training out of the graph."},
         {"eval-alpha", 's', offsetof(struct inmo_eval_options, eval_alpha), 0, 0, "one|reached", "Evaluation", "WHICH",
          "Normalization exponent of inmo models: 1, or the one training had reached. Default: as trained."},
+        {"walks", 'r', offsetof(struct inmo_eval_options, walks), -1, 1e6, NULL, "Evaluation", "WEIGHT",
+         "Weight of short walks in a score; steps of training do not depend on it. -1: as trained."},
+        {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation", "K",
+         "Items that walks from one item lead to; 0: as trained."},
     };
     *count = sizeof table / sizeof *table;
     return table;
@@ -265,7 +269,8 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
 {
     enum inmo_status status = INMO_OK;
     struct inmo_eval_options defaults, filled;
-    struct evaluation run = {.model = model, .data = data};
+    struct inmo_model as_asked = *model; /* its walks may be others; everything else is the caller's */
+    struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
     const struct inmo_csr *lists[2] = {&data->train, &data->later};
     size_t setting_count;
@@ -283,6 +288,15 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
         status = parse_ks(options->ks, &run, error);
     if (status)
         goto done;
+    if (options->walks >= 0)
+        as_asked.walks = options->walks;
+    if (options->walk_neighbours > 0)
+        as_asked.walk_neighbours = options->walk_neighbours;
+    if (as_asked.walks > 0 && (!model->kind->provider || model->kind->head)) {
+        status = inmo_fail(error, INMO_UNSUPPORTED, "--walks: %s has no scores that are products of vectors to add them to",
+                           model->kind->name);
+        goto done;
+    }
     is_test = strcmp(options->part, "test") == 0;
     if (options->eval_alpha)
         alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : model->alpha_reached;

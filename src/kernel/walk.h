@@ -20,6 +20,8 @@ struct inmo_walks {
 
 /* A walk through somebody with more items than this is not taken: it says little and would cost the most. */
 enum { INMO_WALK_MOST = 4000 };
+/* What is kept of each item, unless somebody wants it otherwise. */
+enum { INMO_WALK_NEIGHBOURS = 30 };
 
 enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
                                  const struct inmo_hooks *hooks, struct inmo_walks **walks, struct inmo_error *error);

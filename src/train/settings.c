@@ -4,6 +4,7 @@
 #include "base/setting.h"
 #include "graph/order.h"
 #include "graph/template.h"
+#include "kernel/walk.h"
 #include "model/model.h"
 
 #include <string.h>
@@ -231,7 +232,7 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
         .dim = 64,
         .layers = 3,
         .neighbours = 100,
-        .walk_neighbours = 30,
+        .walk_neighbours = INMO_WALK_NEIGHBOURS,
         .similarity = "cosine",
         .unobserved = 0.01,
         .l2_exponent = 1,
