@@ -537,6 +537,7 @@ struct inmo_reproduce_options {
     int k_core;              /* both sides keep only ids with this many interactions; default 10, as in the paper */
     int epochs;              /* of each training at most; 0 (default): the recipe's */
     double max_seconds;      /* of each training; 0 (default): no limit. Its numbers then depend on the machine */
+    int finished;            /* 1: trains nothing; the report has the rows whose runs are there. Default 0 */
 };
 INMO_API void inmo_reproduce_options_init(struct inmo_reproduce_options *options);
 INMO_API const struct inmo_setting *inmo_reproduce_settings(size_t *count); /* all but what */

@@ -244,7 +244,10 @@ static json_t *runs_json(const struct inmo_lab *lab)
     static const char *const kept[] = {"system", "epochs", "best_epoch", "valid", "seconds", "stopped", "parameters"};
     json_t *runs = json_array();
     for (size_t n = 0; n < lab->runs; n++) {
-        json_t *run = json_pack("{ss ss sI si}", "run", lab->run[n].name, "model", lab->run[n].system.model, "seed",
+        json_t *run;
+        if (!lab->run[n].result) /* not finished, and nobody asked for it */
+            continue;
+        run = json_pack("{ss ss sI si}", "run", lab->run[n].name, "model", lab->run[n].system.model, "seed",
                                 (json_int_t)lab->run[n].seed, "most_epochs", lab->run[n].options.epochs);
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
             json_object_set(run, kept[k], json_object_get(lab->run[n].result, kept[k]));

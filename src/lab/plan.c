@@ -33,6 +33,8 @@ const struct inmo_setting *inmo_reproduce_settings(size_t *count)
          "Most epochs of each training; 0: as the recipe has it."},
         {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Experiments", "S",
          "Each training ends after this wall time, and its numbers depend on the machine; 0: no limit."},
+        {"finished", 'b', AT(finished), 0, 1, NULL, "Experiments", NULL,
+         "Train nothing: the report has the rows whose runs are all in the directory."},
     };
     *count = sizeof table / sizeof *table;
     return table;

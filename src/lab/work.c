@@ -147,6 +147,23 @@ static void say_done(const struct inmo_lab *lab, size_t number, const double *ex
               seconds, reason ? ": " : "", reason ? reason : "", left);
 }
 
+/* Rows with a run that is not there leave the plan. */
+static void keep_finished(struct inmo_lab *lab)
+{
+    size_t kept = 0;
+    for (size_t r = 0; r < lab->rows; r++) {
+        size_t seeds = inmo_lab_seeds_of(lab, lab->row[r].experiment), there = 0;
+        for (size_t s = 0; s < seeds; s++)
+            there += lab->run[lab->run_of[r * lab->seeds + s]].result != NULL;
+        if (there < seeds)
+            continue;
+        lab->row[kept] = lab->row[r];
+        memmove(lab->run_of + kept * lab->seeds, lab->run_of + r * lab->seeds, lab->seeds * sizeof *lab->run_of);
+        kept++;
+    }
+    lab->rows = kept;
+}
+
 enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, const struct inmo_hooks *hooks, int *trained,
                                   struct inmo_error *error)
 {
@@ -158,7 +175,13 @@ enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, cons
     enum inmo_status status = expected ? INMO_OK : inmo_fail_memory(error, "the runs");
     for (size_t n = 0; n < lab->runs && !status; n++) {
         status = inmo_lab_run_load(&lab->run[n], folder, hooks, error);
+        if (!status && lab->options->finished && !lab->run[n].result && !can_train(&lab->run[n])) /* why it cannot */
+            status = inmo_lab_run_do(&lab->run[n], &lab->data, folder, &passed, error);
         pending += lab->run[n].result == NULL;
+    }
+    if (!status && lab->options->finished) {
+        keep_finished(lab);
+        pending = 0;
     }
     if (!status && pending > 0)
         status = estimate(lab, &passing, &passed, expected, error);
@@ -169,7 +192,7 @@ enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, cons
     }
     for (size_t n = 0; n < lab->runs && !status; n++) {
         double start = inmo_now();
-        if (lab->run[n].result)
+        if (lab->run[n].result || lab->options->finished)
             continue;
         snprintf(passing.stage, sizeof passing.stage, "run %zu of %zu: %s", n + 1, lab->runs, lab->run[n].what);
         status = inmo_lab_run_do(&lab->run[n], &lab->data, folder, &passed, error);
