@@ -18,6 +18,8 @@ static const struct {
     {"New interactions are used without retraining", "table3", "INMO-LGCN-new", "INMO-LGCN", 0},
     {"New users are served without retraining: better than by popularity", "table4", "INMO-LGCN", "Popular", 1},
     {"New users are served without retraining: better than by averaged vectors", "table4", "INMO-LGCN", "IMC-LGCN", 1},
+    {"Short walks beside the vectors help", "table2", "INMO-LGCN with walks", "INMO-LGCN", 0},
+    {"Short walks beside the vectors help new users", "table4", "INMO-LGCN with walks", "INMO-LGCN", 1},
     {"Retraining would still help new users", "table4", "INMO-LGCN-retrain", "INMO-LGCN", 1},
 };
 

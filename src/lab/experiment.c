@@ -72,7 +72,7 @@ static const struct rule {
     {experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1, 0}
 /* Not in the paper: our default. */
 #define WALKS(experiment, suffix, trained)                                                                             \
-    {experiment, "inmo-lightgcn", " with walks" suffix, trained, "test", 0, 0, NULL, -1, -1, -1, 4}
+    {experiment, "inmo-lightgcn", suffix " with walks", trained, "test", 0, 0, NULL, -1, -1, -1, 4}
     PLAIN("table2", EACH, "", INMO_TRANSDUCTIVE, "test", 0),
     PLAIN("table2", EACH_INMO, "*", INMO_TRANSDUCTIVE, "test", 0.3),
 
