@@ -268,7 +268,7 @@ static void test_time_is_up(void **state)
     report = tuned(data, &fixed, &options, "search");
     assert_string_equal(report->stopped, "max-seconds");
     assert_int_equal(report->trial_count, 0);
-    for (options.max_seconds = 0.02; strcmp(report->stopped, "done") != 0 && calls < 1000; calls++) {
+    for (options.max_seconds = 0.02; strcmp(report->stopped, "done") != 0 && calls < 1000; calls++, options.max_seconds *= 1.1) {
         inmo_tune_report_free(report);
         report = tuned(data, &fixed, &options, "search");
         assert_true(report->trial_count >= before);
