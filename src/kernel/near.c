@@ -13,7 +13,6 @@ static void find_nearest(const struct inmo_near *near, int32_t i, float *sum, in
 {
     const struct inmo_graph *graph = near->graph;
     int32_t users = graph->users, count = 0;
-    double own = (double)inmo_graph_degree(graph, users + i);
     for (int64_t e = graph->offset[users + i]; e < graph->offset[users + i + 1]; e++) {
         int32_t u = graph->neighbour[e];
         float weight = near->user_weight ? near->user_weight[u] : 1;
@@ -29,11 +28,10 @@ static void find_nearest(const struct inmo_near *near, int32_t i, float *sum, in
     top->count = 0;
     for (int32_t n = 0; n < count; n++) {
         int32_t j = met[n];
-        double common = sum[j];
+        float common = sum[j];
         sum[j] = 0;
         if (j != i)
-            inmo_top_add(top, (float)near->alike(near->context, common, own, (double)inmo_graph_degree(graph, users + j)),
-                         j);
+            inmo_top_add(top, near->alike(near->context, common, i, j), j);
     }
     inmo_top_sort(top);
     for (int32_t n = top->count; n < top->k; n++) {

@@ -13,8 +13,8 @@ struct inmo_near {
     int32_t k;
     const float *user_weight;  // (users) what a user counts; NULL: 1
     int64_t most;              /* users with more items than this count nothing; 0: all do */
-    /* How alike two items are, from what their common users count and their numbers of users. */
-    double (*alike)(const void *context, double common, double own, double other);
+    /* How alike items i and j are, from what their common users count; called from several threads. */
+    float (*alike)(const void *context, float common, int32_t i, int32_t j);
     const void *context;
 };
 

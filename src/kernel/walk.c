@@ -8,14 +8,15 @@
 #include <math.h>
 #include <string.h>
 
+/* Of each item: weight / d as the start of a walk, d^γ as its end. */
 struct measure {
-    double weight, popularity;
+    float *start, *end;  // (items)
 };
 
-static double walk_weight(const void *context, double common, double own, double other)
+static float walk_weight(const void *context, float common, int32_t i, int32_t j)
 {
     const struct measure *measure = context;
-    return measure->weight * pow(other, measure->popularity) * common / own;
+    return measure->start[i] * common * measure->end[j];
 }
 
 void inmo_walks_free(struct inmo_walks *walks)
@@ -30,7 +31,8 @@ void inmo_walks_free(struct inmo_walks *walks)
 enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
                                  const struct inmo_hooks *hooks, struct inmo_walks **out, struct inmo_error *error)
 {
-    struct measure measure = {weight, popularity};
+    struct measure measure = {inmo_alloc((size_t)graph->items, sizeof(float)),
+                              inmo_alloc((size_t)graph->items, sizeof(float))};
     struct inmo_walks *walks = inmo_alloc_zero(1, sizeof *walks);
     float *share = inmo_alloc((size_t)graph->users, sizeof *share);
     struct inmo_near near = {graph, k < graph->items ? k : graph->items, share, INMO_WALK_MOST, walk_weight, &measure};
@@ -40,11 +42,16 @@ enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, 
         walks->item = inmo_alloc(size, sizeof *walks->item);
         walks->weight = inmo_alloc(size, sizeof *walks->weight);
     }
-    if (!walks || !share || !walks->item || !walks->weight)
+    if (!walks || !share || !walks->item || !walks->weight || !measure.start || !measure.end)
         status = inmo_fail_memory(error, "the walks between items");
     for (int32_t u = 0; u < graph->users && !status; u++) {
         int64_t degree = inmo_graph_degree(graph, u);
         share[u] = degree > 0 ? 1 / (float)degree : 0;
+    }
+    for (int32_t i = 0; i < graph->items && !status; i++) {
+        double degree = (double)inmo_graph_degree(graph, graph->users + i);
+        measure.start[i] = (float)(weight / (degree > 0 ? degree : 1));
+        measure.end[i] = (float)pow(degree > 0 ? degree : 1, popularity);
     }
     if (!status)
         status = inmo_near_find(&near, walks->item, walks->weight, hooks, error);
@@ -55,6 +62,8 @@ enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, 
         *out = walks;
         walks = NULL;
     }
+    inmo_free(measure.end);
+    inmo_free(measure.start);
     inmo_free(share);
     inmo_walks_free(walks);
     return status;

@@ -33,15 +33,18 @@ static void knn_defaults(struct inmo_train_options *options)
 }
 
 struct measure {
+    const struct inmo_graph *graph;
     int jaccard;
     double shrinkage;
 };
 
-static double alike(const void *context, double common, double own, double other)
+static float alike(const void *context, float common, int32_t i, int32_t j)
 {
     const struct measure *measure = context;
-    double size = measure->jaccard ? own + other - common : sqrt(own * other);
-    return common / (size + measure->shrinkage);
+    double own = (double)inmo_graph_degree(measure->graph, measure->graph->users + i);
+    double other = (double)inmo_graph_degree(measure->graph, measure->graph->users + j);
+    double size = measure->jaccard ? own + other - (double)common : sqrt(own * other);
+    return (float)((double)common / (size + measure->shrinkage));
 }
 
 /* From "i listens to j" to rows of j. Walking i upwards leaves every row ascending. */
@@ -88,7 +91,7 @@ static enum inmo_status knn_fit(struct inmo_model *model, const struct inmo_grap
 {
     int32_t k = options->neighbours < graph->items ? options->neighbours : graph->items;
     size_t size = (size_t)graph->items * (size_t)k;
-    struct measure measure = {strcmp(options->similarity, "jaccard") == 0, options->shrinkage};
+    struct measure measure = {graph, strcmp(options->similarity, "jaccard") == 0, options->shrinkage};
     struct inmo_near near = {.graph = graph, .k = k, .alike = alike, .context = &measure};
     int32_t *nearest = inmo_alloc(size, sizeof *nearest);
     float *similarity = inmo_alloc(size, sizeof *similarity);
