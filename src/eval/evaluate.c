@@ -292,7 +292,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
         as_asked.walks = options->walks;
     if (options->walk_neighbours > 0)
         as_asked.walk_neighbours = options->walk_neighbours;
-    if (as_asked.walks > 0 && (!model->kind->provider || model->kind->head)) {
+    if (as_asked.walks > 0 && !inmo_kind_takes_walks(model->kind)) {
         status = inmo_fail(error, INMO_UNSUPPORTED, "--walks: %s has no scores that are products of vectors to add them to",
                            model->kind->name);
         goto done;

@@ -222,7 +222,8 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
     if (model->dim < 1 || model->dim > 8192 || model->layers < 0 || model->layers > 16 ||
         !isfinite(model->alpha_reached) || !isfinite(model->popularity) ||
-        !isfinite(model->walks) || model->walks < 0 || model->walk_neighbours < 1)
+        !isfinite(model->walks) || model->walks < 0 || model->walk_neighbours < 1 ||
+        (model->walks > 0 && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);

@@ -152,7 +152,7 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
     struct report *report = inmo_alloc_zero(1, sizeof *report);
     char *runs = joined(directory, "runs");
     double start = inmo_now();
-    int trained = 0;
+    int trained = 0, done = 0;
     enum inmo_status status = report && runs ? INMO_OK : inmo_fail_memory(error, "the experiments");
     if (!status)
         status = inmo_lab_plan_options(options, &filled, &lab, error);
@@ -170,8 +170,10 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
         status = inmo_lab_do_runs(&lab, runs, hooks, &trained, error);
     if (!status)
         status = write_all(&lab, directory, report, error);
+    for (size_t n = 0; n < lab.runs; n++)
+        done += lab.run[n].result != NULL; /* all, unless only finished ones were asked for */
     if (!status) {
-        report->head = (struct inmo_reproduce_report){(int)lab.runs, trained, inmo_now() - start, report->markdown,
+        report->head = (struct inmo_reproduce_report){done, trained, inmo_now() - start, report->markdown,
                                                       report->json};
         *out = &report->head;
         report = NULL;

@@ -42,6 +42,12 @@ static inline int inmo_kind_offers_unchosen(const struct inmo_model_kind *kind)
     return kind->system ? kind->system->new_items : kind->provider->templates;
 }
 
+/* Whether a score is a product of vectors, to which walks can be added. */
+static inline int inmo_kind_takes_walks(const struct inmo_model_kind *kind)
+{
+    return kind->provider && !kind->head;
+}
+
 struct inmo_model {
     const struct inmo_model_kind *kind;
     int dim, layers;             /* columns of e */

@@ -313,8 +313,7 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
         status = inmo_fail(error, INMO_USAGE,
                            "--loss: found '%s', expected bce or bpr for %s, whose score is no dot product", options->loss,
                            options->model);
-    if (!status && options->walks > 0 &&
-        (!inmo_model_kind_find(options->model)->provider || inmo_model_kind_find(options->model)->head))
+    if (!status && options->walks > 0 && !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
         status = inmo_fail(error, INMO_USAGE, "--walks: %s has no scores that are products of vectors to add them to",
                            options->model);
     if (!status && options->resume && !options->checkpoint)

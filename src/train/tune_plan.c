@@ -137,12 +137,14 @@ static char *identity_of(const struct inmo_tuning *tuning, const struct inmo_dat
 static enum inmo_status check(const struct inmo_dataset *data, const struct inmo_train_options *fixed,
                               const struct inmo_tune_options *options, struct inmo_error *error)
 {
+    const struct inmo_model_kind *kind = NULL;
     enum inmo_status status = inmo_settings_check(table, sizeof table / sizeof *table, options, error);
     if (!status && (!options->method || !options->seeds))
         status = inmo_fail(error, INMO_USAGE, "--%s is missing", options->method ? "seeds" : "method");
     if (!status)
         status = inmo_train_options_check(fixed, error);
-    if (!status && inmo_model_kind_find(fixed->model)->system && !inmo_model_kind_find(fixed->model)->system->defaults)
+    kind = status ? NULL : inmo_model_kind_find(fixed->model);
+    if (!status && kind->system && !kind->system->fit && !kind->system->learning)
         status = inmo_fail(error, INMO_UNSUPPORTED, "%s is not trained: it has no settings to search", fixed->model);
     if (!status && inmo_csr_count(&data->valid) == 0)
         status = inmo_fail(error, INMO_INPUT, "the data set has no validation part to compare settings by");

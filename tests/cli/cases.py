@@ -413,6 +413,11 @@ def case_experiments_after_kill_end_with_the_same_numbers(world):
     out, err = world.inmo(*command, "whole")
     whole = findings(world, "whole")
     world.check("training the others takes at most about" in err, err)
+    asked = command[:-1] + ["--finished", "-o"]
+    asked[asked.index("--only") + 1] += ",lightgcn,inmo-lightgcn"
+    out, err = world.inmo(*asked, "whole")
+    world.check("| INMO-MF |" in out and "| INMO-LGCN |" not in out and "0 of them trained now" in err, out + err)
+    world.check("| LightGCN |" in out, out)  # it cannot, which takes no training to say
     rows = {row["label"]: row for row in whole["experiments"][1]["rows"]}
     world.check(list(rows) == ["Popular", "ItemKNN", "MF", "INMO-MF", "INMO-MF*"], str(list(rows)))
     world.check("learned vector" in rows["MF"]["reason"] and rows["MF"]["cells"][0]["mean"] is None, str(rows["MF"]))
