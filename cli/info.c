@@ -126,12 +126,12 @@ static enum inmo_status show_data(const char *path, int json, struct inmo_error 
         inmo_dataset_info(dataset, &info);
         if (json) {
             cli_json_put(stdout,
-                         json_pack("{ss so si si si si s{sI sI sI sI} ss so}", "kind", "dataset", "path",
+                         json_pack("{ss so si si si si s{sI sI sI sI sI} ss so}", "kind", "dataset", "path",
                                    cli_json_text(path), "users", (int)info.users, "items", (int)info.items,
                                    "new_users", (int)info.new_users, "new_items", (int)info.new_items,
                                    "interactions", "train", (json_int_t)info.train, "valid",
                                    (json_int_t)info.valid, "test", (json_int_t)info.test, "later",
-                                   (json_int_t)info.later, "scenario", info.scenario, "description",
+                                   (json_int_t)info.later, "aside", (json_int_t)info.aside, "scenario", info.scenario, "description",
                                    cli_json_parsed(info.description)),
                          1);
         } else {
@@ -145,6 +145,7 @@ static enum inmo_status show_data(const char *path, int json, struct inmo_error 
             printf("  validation           %s\n", cli_thousands(info.valid, a));
             printf("  test                 %s\n", cli_thousands(info.test, a));
             printf("  later                %s\n", cli_thousands(info.later, a));
+            printf("  aside                %s\n", cli_thousands(info.aside, a));
             print_members("made from", info.description);
         }
     }

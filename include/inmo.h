@@ -185,6 +185,7 @@ struct inmo_dataset_info {
     int32_t users, items;
     int32_t new_users, new_items;       /* in the new-users-items scenario */
     int64_t train, valid, test, later;  /* interactions; later: observed only after training */
+    int64_t aside;                      /* validation of new users and items: only masked in the test */
     const char *scenario;
     const char *description;            /* JSON object: where it came from and every preparation option */
 };

@@ -107,6 +107,7 @@ static void datasets_equal(struct inmo_dataset *a, struct inmo_dataset *b)
     csr_equal(&a->valid, &b->valid);
     csr_equal(&a->test, &b->test);
     csr_equal(&a->later, &b->later);
+    csr_equal(&a->aside, &b->aside);
 }
 
 static void round_trip(void **state)
@@ -236,7 +237,7 @@ static void damage_is_found(void **state)
 static const int64_t ID2[] = {0, 2, 4}, ID3[] = {0, 2, 4, 6}, ROWS[] = {0, 2, 3}, NONE[] = {0, 0, 0};
 static const int32_t COLUMNS[] = {0, 2, 1};
 static const uint8_t ZERO[4];
-static const struct inmo_tensor GOOD[14] = {
+static const struct inmo_tensor GOOD[16] = {
     {"users.offset", INMO_I64, 3, 0, ID2},    {"users.text", INMO_U8, 4, 0, "a\0b"},
     {"users.new", INMO_U8, 2, 0, ZERO},       {"items.offset", INMO_I64, 4, 0, ID3},
     {"items.text", INMO_U8, 6, 0, "x\0y\0z"}, {"items.new", INMO_U8, 3, 0, ZERO},
@@ -244,13 +245,14 @@ static const struct inmo_tensor GOOD[14] = {
     {"valid.offset", INMO_I64, 3, 0, NONE},   {"valid.item", INMO_I32, 0, 0, NULL},
     {"test.offset", INMO_I64, 3, 0, NONE},    {"test.item", INMO_I32, 0, 0, NULL},
     {"later.offset", INMO_I64, 3, 0, NONE},   {"later.item", INMO_I32, 0, 0, NULL},
+    {"aside.offset", INMO_I64, 3, 0, NONE},   {"aside.item", INMO_I32, 0, 0, NULL},
 };
 
 static enum inmo_status open_forged(const struct inmo_tensor *tensor, size_t count, const char *scenario,
                                     const char *description, struct inmo_dataset **dataset)
 {
     const struct inmo_metadata metadata[] = {{"scenario", scenario}, {"description", description}};
-    assert_int_equal(inmo_tensorfile_write(data_path, 1, "dataset", 1, metadata, 2, tensor, count, NULL), INMO_OK);
+    assert_int_equal(inmo_tensorfile_write(data_path, 1, "dataset", 2, metadata, 2, tensor, count, NULL), INMO_OK);
     return inmo_dataset_open(directory, dataset, NULL);
 }
 
@@ -284,25 +286,26 @@ static void lies_are_found(void **state)
         {7, {"train.item", INMO_I32, 3, 0, (const int32_t[]){-1, 1, 1}}},
         {7, {"train.item", INMO_I32, 3, 1, COLUMNS}},
         {12, {"later.offset", INMO_I64, 3, 0, ROWS}},
+        {14, {"aside.offset", INMO_I64, 3, 0, ROWS}},
     };
     struct inmo_dataset *opened = NULL;
     (void)state;
     mkdir(directory, 0700);
-    assert_int_equal(open_forged(GOOD, 14, "transductive", "{}", &opened), INMO_OK);
+    assert_int_equal(open_forged(GOOD, 16, "transductive", "{}", &opened), INMO_OK);
     assert_string_equal(inmo_idmap_id(&opened->items, 2), "z");
     inmo_dataset_free(opened);
     opened = NULL;
     for (size_t n = 0; n < sizeof LIE / sizeof LIE[0]; n++) {
-        struct inmo_tensor tensor[14];
+        struct inmo_tensor tensor[16];
         memcpy(tensor, GOOD, sizeof tensor);
         tensor[LIE[n].which] = LIE[n].tensor;
-        if (open_forged(tensor, 14, "transductive", "{}", &opened) != INMO_FORMAT)
+        if (open_forged(tensor, 16, "transductive", "{}", &opened) != INMO_FORMAT)
             fail_msg("lie %zu was believed", n);
     }
     assert_int_equal(open_forged(GOOD, 13, "transductive", "{}", &opened), INMO_FORMAT);
-    assert_int_equal(open_forged(GOOD, 14, "transductiv", "{}", &opened), INMO_FORMAT);
-    assert_int_equal(open_forged(GOOD, 14, "transductive", "[]", &opened), INMO_FORMAT);
-    assert_int_equal(open_forged(GOOD, 14, "transductive", "{", &opened), INMO_FORMAT);
+    assert_int_equal(open_forged(GOOD, 16, "transductiv", "{}", &opened), INMO_FORMAT);
+    assert_int_equal(open_forged(GOOD, 16, "transductive", "[]", &opened), INMO_FORMAT);
+    assert_int_equal(open_forged(GOOD, 16, "transductive", "{", &opened), INMO_FORMAT);
     assert_null(opened);
     unlink(data_path);
 }

@@ -251,6 +251,23 @@ static void test_new_users_items(void **state)
     inmo_model_free(model);
 }
 
+/* n's validation item 1 is in no list: n's becomes 3 2, and both are wanted. */
+static void test_validation_of_new_users_is_masked(void **state)
+{
+    static const int64_t aside_offset[] = {0, 0, 0, 1};
+    static const int32_t aside_item[] = {1};
+    struct inmo_dataset data = inductive;
+    struct inmo_model *model = popular_of(&data);
+    struct inmo_report *report;
+    (void)state;
+    data.aside = (struct inmo_csr){3, 4, aside_offset, aside_item};
+    report = evaluated(model, &data, "test", "2", 0);
+    assert_metrics(group_of(report, "new-users")->at, 1, 1, 1, 1, 1, 1);
+    assert_metrics(group_of(report, "old-users")->at, 1, 0.75, 1, 1, 1, 1);
+    inmo_report_free(report);
+    inmo_model_free(model);
+}
+
 /* ---- What is refused ------------------------------------------------------------------------------------- */
 
 static void test_scenarios_refused(void **state)
@@ -359,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_single_lists),    cmocka_unit_test(test_short_list),
         cmocka_unit_test(test_mean),            cmocka_unit_test(test_popular_by_hand),
         cmocka_unit_test(test_history_groups),  cmocka_unit_test(test_new_users_items),
+        cmocka_unit_test(test_validation_of_new_users_is_masked),
         cmocka_unit_test(test_scenarios_refused), cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_out_of_memory),
     };

@@ -230,7 +230,6 @@ static void new_users_items(void **state)
     struct inmo_dataset *all, *dataset;
     struct inmo_dataset_info info;
     char user[16], item[16];
-    int64_t left_out = 0;
     (void)state;
     for (int u = 0; u < 10; u++)
         for (int i = 0; i < 10; i++) {
@@ -256,10 +255,11 @@ static void new_users_items(void **state)
             assert_int_equal(inmo_csr_has(&dataset->train, u, i), train && !is_new);
             assert_int_equal(inmo_csr_has(&dataset->later, u, i), train && is_new);
             assert_int_equal(inmo_csr_has(&dataset->valid, u, i), valid && !is_new);
+            assert_int_equal(inmo_csr_has(&dataset->aside, u, i), valid && is_new);
             assert_int_equal(inmo_csr_has(&dataset->test, u, i), inmo_csr_has(&all->test, u, i));
-            left_out += valid && is_new;
         }
-    assert_int_equal(info.valid + left_out, 10);
+    assert_int_equal(info.valid + info.aside, 10);
+    assert_true(info.aside > 0);
     assert_int_equal(info.train + info.later, 70);
     inmo_dataset_free(dataset);
     inmo_dataset_free(all);

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSION = 1, TENSORS = 14 };
+enum { VERSION = 2, TENSORS = 16 };
 static const char KIND[] = "dataset", DATA[] = "data.safetensors", META[] = "meta.json";
 
 static const char *const SCENARIO[] = {"transductive", "new-interactions", "new-users-items"};
@@ -52,6 +52,7 @@ void inmo_dataset_free(struct inmo_dataset *dataset)
     if (dataset->file) {
         inmo_tensorfile_close(dataset->file);
     } else {
+        inmo_csr_free(&dataset->aside);
         inmo_csr_free(&dataset->later);
         inmo_csr_free(&dataset->test);
         inmo_csr_free(&dataset->valid);
@@ -83,6 +84,7 @@ void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_dataset_i
         .valid = inmo_csr_count(&dataset->valid),
         .test = inmo_csr_count(&dataset->test),
         .later = inmo_csr_count(&dataset->later),
+        .aside = inmo_csr_count(&dataset->aside),
         .scenario = inmo_scenario_name(dataset->scenario),
         .description = dataset->description,
     };
@@ -165,8 +167,8 @@ static char *meta_json(const struct inmo_dataset *dataset)
                      info.users, info.items, info.new_users, info.new_items);
     inmo_text_format(&json,
                      "  \"train\": %" PRId64 ",\n  \"valid\": %" PRId64 ",\n  \"test\": %" PRId64
-                     ",\n  \"later\": %" PRId64 ",\n  \"description\": ",
-                     info.train, info.valid, info.test, info.later);
+                     ",\n  \"later\": %" PRId64 ",\n  \"aside\": %" PRId64 ",\n  \"description\": ",
+                     info.train, info.valid, info.test, info.later, info.aside);
     inmo_text_add(&json, info.description, strlen(info.description));
     inmo_text_add(&json, "\n}\n", 3);
     return inmo_text_take(&json);
@@ -192,6 +194,8 @@ static enum inmo_status write_data(const struct inmo_dataset *d, const char *pat
         {"test.item", INMO_I32, inmo_csr_count(&d->test), 0, d->test.column},
         {"later.offset", INMO_I64, users + 1, 0, d->later.offset},
         {"later.item", INMO_I32, inmo_csr_count(&d->later), 0, d->later.column},
+        {"aside.offset", INMO_I64, users + 1, 0, d->aside.offset},
+        {"aside.item", INMO_I32, inmo_csr_count(&d->aside), 0, d->aside.column},
     };
     return inmo_tensorfile_write(path, 1, KIND, VERSION, metadata, 2, tensor, TENSORS, error);
 }
@@ -308,6 +312,8 @@ enum inmo_status inmo_dataset_open(const char *directory, struct inmo_dataset **
         status = inmo_stored_list(d->file, "test", path, d->users.count, d->items.count, &d->test, error);
     if (status == INMO_OK)
         status = inmo_stored_list(d->file, "later", path, d->users.count, d->items.count, &d->later, error);
+    if (status == INMO_OK)
+        status = inmo_stored_list(d->file, "aside", path, d->users.count, d->items.count, &d->aside, error);
     if (status != INMO_OK)
         goto done;
     *dataset = d;

@@ -1,9 +1,11 @@
-/* dataset.h - what training and evaluation see of the data: ids, and four lists of interactions.
+/* dataset.h - what training and evaluation see of the data: ids, and five lists of interactions.
  *
  *     train   what the model learns from; its graph
  *     valid   held out of train for early stopping; masked in the test
  *     test    what must be predicted
  *     later   training interactions that are observed only after training (inductive scenarios), else empty
+ *     aside   validation interactions of new users and items: nobody looks at them, and they are masked in the test like
+ *             the rest of valid, so that the test is the same whoever is new; else empty
  *
  * Each is compressed by user (rows users, columns items). All arrays are either owned (prepared in memory) or
  * borrowed from the memory map of a prepared directory. */
@@ -21,7 +23,7 @@ struct inmo_tensorfile;
 struct inmo_dataset {
     enum inmo_scenario scenario;
     struct inmo_idmap users, items;
-    struct inmo_csr train, valid, test, later;
+    struct inmo_csr train, valid, test, later, aside;
     const uint8_t *new_user;  // (users) 1: not in train and valid; all zero outside that scenario
     const uint8_t *new_item;  // (items)
     char *description;        // JSON object

@@ -261,6 +261,8 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
         status = copy_part(rows, INMO_TEST, &dataset->test, error);
     if (status == INMO_OK)
         status = copy_part(rows, INMO_LATER, &dataset->later, error);
+    if (status == INMO_OK)
+        status = copy_part(rows, INMO_ASIDE, &dataset->aside, error);
     if (status == INMO_OK && inmo_csr_count(&dataset->train) == 0)
         status = inmo_fail(error, INMO_INPUT,
                            "nothing is left to train on: of %" PRId64 " interactions %" PRId64

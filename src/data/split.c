@@ -202,7 +202,7 @@ static enum inmo_status new_users_items(struct inmo_rows *rows, int64_t new_shar
                 if (rows->part[e] == INMO_TRAIN)
                     rows->part[e] = INMO_LATER;
                 else if (rows->part[e] == INMO_VALID)
-                    rows->part[e] = INMO_LEFT_OUT;
+                    rows->part[e] = INMO_ASIDE;
             }
     return status;
 }

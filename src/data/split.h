@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 /* The first three are the values in struct inmo_log_block. */
-enum inmo_part { INMO_TRAIN = 0, INMO_TEST = 1, INMO_VALID = 2, INMO_LATER = 3, INMO_LEFT_OUT = 4 };
+enum inmo_part { INMO_TRAIN = 0, INMO_TEST = 1, INMO_VALID = 2, INMO_LATER = 3, INMO_ASIDE = 4 };
 
 /* A share is a whole number of billionths, so that the floor of a share of n is what it is on paper: in floating
  * point (1 - 0.9) * 10 is less than 1. */

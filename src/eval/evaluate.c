@@ -307,6 +307,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     run.mask[0] = &data->train;
     run.mask[1] = is_test ? &data->valid : NULL;
     run.mask[2] = is_test ? &data->later : NULL;
+    run.mask[3] = is_test ? &data->aside : NULL;
     if (inmo_csr_count(run.truth) == 0) {
         status = inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
         goto done;

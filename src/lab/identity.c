@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-enum { LAYOUT = 2 };
+enum { LAYOUT = 2, UNSEEN = 2 }; /* of a run; of how new users and items are judged, where they are */
 
 static const char *scenario_words(enum inmo_scenario scenario)
 {
@@ -95,6 +95,8 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     inmo_text_format(&text, "{\"inmo.run\": %d, \"data\": \"%016" PRIx64 "\", \"scenario\": \"%s\", \"seed\": %" PRIu64
                      ", \"max-seconds\": ", LAYOUT, data->hash, inmo_scenario_name(run->trained), run->seed);
     inmo_text_number(&text, options->max_seconds, 17);
+    if (inmo_lab_run_judges_unseen(run))
+        inmo_text_format(&text, ", \"unseen\": %d", UNSEEN);
     inmo_text_add(&text, ", \"settings\": ", 14);
     if (json)
         inmo_text_add(&text, json, strlen(json));

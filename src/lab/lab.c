@@ -23,15 +23,16 @@ static enum inmo_status log_of_directory(const char *path, struct inmo_log **log
     enum inmo_status status = inmo_dataset_open(path, &dataset, error);
     if (status)
         return status;
-    const struct inmo_csr *part[] = {&dataset->train, &dataset->valid, &dataset->test, &dataset->later};
-    for (int p = 0; p < 4; p++)
+    const struct inmo_csr *part[] = {&dataset->train, &dataset->valid, &dataset->test, &dataset->later, &dataset->aside};
+    const int parts = sizeof part / sizeof *part;
+    for (int p = 0; p < parts; p++)
         count += part[p]->offset ? inmo_csr_count(part[p]) : 0;
     user = inmo_alloc((size_t)count, sizeof *user);
     item = inmo_alloc((size_t)count, sizeof *item);
     if (!user || !item)
         status = inmo_fail_memory(error, "the interactions");
     for (int32_t u = 0; u < dataset->users.count && !status; u++)
-        for (int p = 0; p < 4; p++)
+        for (int p = 0; p < parts; p++)
             for (int64_t e = part[p]->offset ? part[p]->offset[u] : 0; part[p]->offset && e < part[p]->offset[u + 1]; e++) {
                 user[at] = inmo_idmap_id(&dataset->users, u);
                 item[at++] = inmo_idmap_id(&dataset->items, part[p]->column[e]);

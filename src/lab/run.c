@@ -194,17 +194,22 @@ static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model 
     return status;
 }
 
+int inmo_lab_run_judges_unseen(const struct inmo_lab_run *run)
+{
+    return run->trained == INMO_NEW_USERS_ITEMS ||
+           (run->trained == INMO_TRANSDUCTIVE && inmo_model_kind_find(run->system.model)->provider == &inmo_provider_inmo);
+}
+
 static enum inmo_status judge_all(struct inmo_lab_run *run, struct inmo_lab_data *data, const struct inmo_model *model,
                                   const struct inmo_dataset *dataset, json_t *evaluations,
                                   const struct inmo_hooks *hooks, struct inmo_error *error)
 {
-    const struct inmo_model_kind *kind = inmo_model_kind_find(run->system.model);
     enum inmo_status status = INMO_OK;
     if (run->trained == INMO_NEW_INTERACTIONS)
         status = judge(run, model, dataset, "without-new", evaluations, hooks, error);
     if (!status)
         status = judge(run, model, dataset, "test", evaluations, hooks, error);
-    if (!status && run->trained == INMO_TRANSDUCTIVE && kind->provider == &inmo_provider_inmo) {
+    if (!status && run->trained == INMO_TRANSDUCTIVE && inmo_lab_run_judges_unseen(run)) {
         status = inmo_lab_dataset(data, INMO_NEW_USERS_ITEMS, run->seed, &dataset, error);
         if (!status)
             status = judge(run, model, dataset, "new-users-items", evaluations, hooks, error);

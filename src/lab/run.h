@@ -42,6 +42,8 @@ struct inmo_lab_run {
     float *ndcg[2];   /* (users) of each evaluation; NULL where it is missing */
     uint8_t *is_new;  /* (users) those that were not there in training, or are so in that scenario; NULL */
 };
+/* Whether new users and items are among what it is judged by. */
+int inmo_lab_run_judges_unseen(const struct inmo_lab_run *run);
 /* Settings, identity and name. */
 enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_lab_data *data,
                                    const struct inmo_reproduce_options *options, struct inmo_error *error);
