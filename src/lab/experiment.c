@@ -34,7 +34,8 @@ static const struct inmo_lab_experiment experiments[] = {
     {"error", "Error term against the share that are no templates", INMO_LAB_ERRORS, "share that are no templates",
      "share of the squared error term", NULL, 0,
      "The squared Frobenius norm of what leaving out templates adds to the error of Theorem 2, for users and items; first "
-     "seed."},
+     "seed. As in the paper, error-sort is the indicator of that theorem; the simplified one, which is the default, is made for "
+     "normalised interactions and does not know the singular vectors."},
     {"time", "Retraining or inference", INMO_LAB_BARS, NULL, "seconds", NULL, 0,
      "When new users and items arrive: the time of training again, or of giving them to a trained INMO model: from the lists "
      "of interactions, old and new, to the graph and the representations of all users and items. Wall time on the machine of "

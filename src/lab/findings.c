@@ -212,7 +212,12 @@ static void add_bars(const struct inmo_lab *lab, const struct inmo_lab_experimen
 
 static enum inmo_status add_errors(struct inmo_lab *lab, json_t *panels, struct inmo_error *error)
 {
-    static const char *const rules[] = {"error-sort-svd", "error-sort", "degree", "page-rank"};
+    static const struct {
+        const char *rule, *label;
+    } curve[] = {{"error-sort-svd", "error-sort (Theorem 2)"},
+                 {"degree", "degree"},
+                 {"page-rank", "page-rank"},
+                 {"error-sort", "error-sort, simplified"}};
     const struct inmo_dataset *dataset = NULL;
     struct inmo_train_options options;
     struct inmo_graph *graph = NULL;
@@ -225,11 +230,11 @@ static enum inmo_status add_errors(struct inmo_lab *lab, json_t *panels, struct 
     }
     for (int of_items = 0; of_items < 2 && !status; of_items++) {
         json_t *series = json_array();
-        for (size_t n = 0; n < sizeof rules / sizeof *rules && !status; n++) {
+        for (size_t n = 0; n < sizeof curve / sizeof *curve && !status; n++) {
             double share[INMO_LAB_POINTS], value[INMO_LAB_POINTS];
-            status = inmo_lab_error_curve(graph, options.dim, rules[n], of_items, share, value, error);
+            status = inmo_lab_error_curve(graph, options.dim, curve[n].rule, of_items, share, value, error);
             for (int p = 0; p < INMO_LAB_POINTS && !status; p++)
-                add_point(series, rules[n], share[p], value[p], NAN);
+                add_point(series, curve[n].label, share[p], value[p], NAN);
         }
         add_panel(panels, of_items ? "Items" : "Users", series);
     }
