@@ -1,29 +1,8 @@
 /* page.c - the findings for people: Markdown, and one HTML page that needs nothing else. Both are walks over the same JSON
  * (findings.c). */
+#include "lab/figures.h"
 #include "lab/lab.h"
-#include "lab/plot.h"
-
-#include <math.h>
-#include <string.h>
-
-enum { MOST_SERIES = 16 };
-
-static const char *string(const json_t *object, const char *key)
-{
-    const char *value = json_string_value(json_object_get(object, key));
-    return value ? value : "";
-}
-
-static double real(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static void add(struct inmo_text *text, const char *words)
-{
-    inmo_text_add(text, words, strlen(words));
-}
+#include "lab/look.h"
 
 /* Words inside a page or a table: what would be taken for its marks is written otherwise. */
 static void add_words(struct inmo_text *text, const char *words, int html)
@@ -108,84 +87,6 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
             add_words(text, string(row, "reason"), html);
             add(text, html ? "</p>\n" : ".  \n");
         }
-}
-
-/* ---- Figures ------------------------------------------------------------------------------------------------- */
-
-static double *numbers_of(const json_t *list)
-{
-    size_t count = json_array_size(list);
-    double *number = inmo_alloc(count, sizeof *number);
-    for (size_t n = 0; n < count && number; n++)
-        number[n] = json_is_number(json_array_get(list, n)) ? json_number_value(json_array_get(list, n)) : NAN;
-    return number;
-}
-
-static void draw_panel(struct inmo_text *text, const json_t *experiment, const json_t *panel)
-{
-    struct inmo_plot_series series[MOST_SERIES];
-    double *owned[3 * MOST_SERIES];
-    const json_t *list = json_object_get(panel, "series");
-    struct inmo_plot plot = {.title = string(panel, "title"), .x = string(experiment, "x"), .y = string(experiment, "y"),
-                             .log_x = strcmp(string(experiment, "name"), "beta") == 0, .series = series};
-    for (size_t n = 0; n < json_array_size(list) && n < MOST_SERIES; n++) {
-        const json_t *from = json_array_get(list, n);
-        double **part = owned + 3 * n;
-        part[0] = numbers_of(json_object_get(from, "x"));
-        part[1] = numbers_of(json_object_get(from, "y"));
-        part[2] = numbers_of(json_object_get(from, "spread"));
-        if (!part[0] || !part[1] || !part[2])
-            text->failed = 1;
-        series[n] = (struct inmo_plot_series){string(from, "label"), part[0], part[1], part[2],
-                                              json_array_size(json_object_get(from, "x"))};
-        plot.series_count++;
-    }
-    if (!text->failed)
-        inmo_plot_lines(text, &plot);
-    for (size_t n = 0; n < 3 * plot.series_count; n++)
-        inmo_free(owned[n]);
-}
-
-static void draw(struct inmo_text *text, const json_t *experiment)
-{
-    const json_t *panels = json_object_get(experiment, "panels"), *bars = json_object_get(experiment, "bars");
-    add(text, "<div class=\"figures\">\n");
-    for (size_t n = 0; n < json_array_size(panels); n++)
-        draw_panel(text, experiment, json_array_get(panels, n));
-    if (json_array_size(bars) > 0) {
-        const char *label[MOST_SERIES];
-        double value[MOST_SERIES];
-        size_t count = 0;
-        for (; count < json_array_size(bars) && count < MOST_SERIES; count++) {
-            label[count] = string(json_array_get(bars, count), "label");
-            value[count] = real(json_array_get(bars, count), "value");
-        }
-        inmo_plot_bars(text, string(experiment, "title"), string(experiment, "y"), label, value, count);
-    }
-    add(text, "</div>\n");
-}
-
-/* The numbers of a figure, where there is no picture. */
-static void list_figure(struct inmo_text *text, const json_t *experiment)
-{
-    json_t *panel, *series, *bar;
-    size_t p, s, n;
-    json_array_foreach(json_object_get(experiment, "bars"), n, bar)
-        inmo_text_format(text, "- %s: %.3g s\n", string(bar, "label"), real(bar, "value"));
-    json_array_foreach(json_object_get(experiment, "panels"), p, panel) {
-        inmo_text_format(text, "%s%s (%s: %s)\n\n", p ? "\n" : "", string(panel, "title"), string(experiment, "x"),
-                         string(experiment, "y"));
-        json_array_foreach(json_object_get(panel, "series"), s, series) {
-            const json_t *x = json_object_get(series, "x"), *y = json_object_get(series, "y");
-            inmo_text_format(text, "- %s:", string(series, "label"));
-            for (n = 0; n < json_array_size(x); n++)
-                if (json_is_number(json_array_get(y, n)))
-                    inmo_text_format(text, "%s %g: %.4g", n ? "," : "", json_number_value(json_array_get(x, n)),
-                                     json_number_value(json_array_get(y, n)));
-            add(text, "\n");
-        }
-    }
-    add(text, "\n");
 }
 
 /* ---- Claims and runs ----------------------------------------------------------------------------------------- */
@@ -308,7 +209,7 @@ char *inmo_lab_markdown(const json_t *findings)
         if (json_object_get(experiment, "rows"))
             add_table(&text, experiment, 0);
         else
-            list_figure(&text, experiment);
+            inmo_figures_list(&text, experiment);
         add(&text, "\n");
     }
     add_claims(&text, json_object_get(findings, "claims"), 0);
@@ -336,7 +237,8 @@ static const char style[] =
     "nav a{color:var(--c0);margin-right:1rem}\n"
     ".s0{fill:var(--c0);stroke:var(--c0)}.s1{fill:var(--c1);stroke:var(--c1)}.s2{fill:var(--c2);stroke:var(--c2)}"
     ".s3{fill:var(--c3);stroke:var(--c3)}.s4{fill:var(--c4);stroke:var(--c4)}.s5{fill:var(--c5);stroke:var(--c5)}"
-    ".s6{fill:var(--c6);stroke:var(--c6)}.s7{fill:var(--c7);stroke:var(--c7)}\n"
+    ".s6{fill:var(--c6);stroke:var(--c6)}.s7{fill:var(--c7);stroke:var(--c7)}"
+    ".plain{fill:var(--c7);opacity:.45}.paper{fill:var(--back);stroke:var(--ink);stroke-width:1.5}.whisker{stroke:var(--ink)}\n"
     "@media(max-width:30rem){.figures{grid-template-columns:1fr}}\n";
 
 char *inmo_lab_html(const json_t *findings)
@@ -362,8 +264,7 @@ char *inmo_lab_html(const json_t *findings)
         add(&text, "</p>\n");
         if (json_object_get(experiment, "rows"))
             add_table(&text, experiment, 1);
-        else
-            draw(&text, experiment);
+        inmo_figures_draw(&text, experiment);
     }
     add_runs(&text, findings, 1);
     add(&text, "</body></html>\n");

@@ -229,3 +229,50 @@ void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit,
     }
     inmo_text_format(text, "</svg>\n");
 }
+
+/* ---- Ladders ------------------------------------------------------------------------------------------------- */
+
+void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct inmo_plot_step *step, size_t count)
+{
+    enum { NAMES = 210, BAR = 22 };
+    struct axis axis = {.low = 0, .high = 0, .from = NAMES, .to = WIDTH - 60};
+    int bottom = TOP + BAR * (int)count, others = 0;
+    for (size_t n = 0; n < count; n++) {
+        axis.high = fmax(axis.high, step[n].value + (isfinite(step[n].spread) ? step[n].spread : 0));
+        if (isfinite(step[n].other)) {
+            axis.high = fmax(axis.high, step[n].other);
+            others++;
+        }
+    }
+    choose_ticks(&axis);
+    open_picture(text, title, bottom + 30 + (others ? 22 : 0));
+    for (int n = 0; n < axis.ticks; n++) {
+        double at = place(&axis, axis.tick[n]);
+        inmo_text_format(text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP, bottom);
+        words(text, at, bottom + 17, "text-anchor=\"middle\"", axis.name[n]);
+    }
+    for (size_t n = 0; n < count; n++) {
+        double middle = TOP + BAR * ((double)n + 0.5), end = place(&axis, step[n].value), right = end;
+        char number[32];
+        words(text, NAMES - 8, middle + 4, "text-anchor=\"end\"", step[n].label);
+        inmo_text_format(text, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n",
+                         step[n].marked ? "s0" : "plain", axis.from, middle - 7, fmax(end - axis.from, 0), 14);
+        if (isfinite(step[n].spread) && step[n].spread > 0) {
+            right = place(&axis, step[n].value + step[n].spread);
+            inmo_text_format(text, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>\n",
+                             place(&axis, step[n].value - step[n].spread), middle, right);
+        }
+        if (isfinite(step[n].other)) {
+            double at = place(&axis, step[n].other);
+            right = fmax(right, at + 5);
+            inmo_text_format(text, "<path class=\"paper\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", at, middle - 5);
+        }
+        snprintf(number, sizeof number, "%.2f", step[n].value);
+        words(text, right + 6, middle + 4, "", number);
+    }
+    if (others) {
+        inmo_text_format(text, "<path class=\"paper\" d=\"M%d %dl5 5l-5 5l-5 -5z\"/>\n", NAMES + 5, bottom + 27);
+        words(text, NAMES + 16, bottom + 36, "", "the paper's");
+    }
+    inmo_text_format(text, "</svg>\n");
+}

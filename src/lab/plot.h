@@ -1,5 +1,5 @@
-/* plot.h - small charts as SVG text inside a page: lines over x, and bars. Colours are classes of the page's style (s0 to
- * s7), so that they change with it between light and dark; every series also has a mark of its own. */
+/* plot.h - small charts as SVG text inside a page: lines over x, bars, and ladders of systems. Colours are classes of the
+ * page's style (s0 to s7), so that they change with it between light and dark; every series also has a mark of its own. */
 #ifndef INMO_LAB_PLOT_H
 #define INMO_LAB_PLOT_H
 
@@ -21,5 +21,13 @@ void inmo_plot_lines(struct inmo_text *text, const struct inmo_plot *plot);
 /* Horizontal bars on a logarithmic axis, one for each label. */
 void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit, const char *const *label,
                     const double *value, size_t count);
+
+struct inmo_plot_step {
+    const char *label;
+    double value, spread, other; /* spread, and a value to compare with: NAN: none */
+    int marked;                  /* in colour */
+};
+/* Horizontal bars from 0, one for each label in the order given; other values are diamonds. */
+void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct inmo_plot_step *step, size_t count);
 
 #endif

@@ -1,0 +1,29 @@
+/* look.h - looking into the findings, for those that show them. Inside lab/ only. */
+#ifndef INMO_LAB_LOOK_H
+#define INMO_LAB_LOOK_H
+
+#include "base/text.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+static inline const char *string(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : "";
+}
+
+/* NAN where there is no number. */
+static inline double real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static inline void add(struct inmo_text *text, const char *words)
+{
+    inmo_text_add(text, words, strlen(words));
+}
+
+#endif
