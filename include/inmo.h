@@ -218,6 +218,7 @@ struct inmo_train_options {
     int dim;                    /* d, embedding size; default 64 */
     int layers;                 /* K, graph layers; default 3 */
     int batch;                  /* triples a step (listwise: users); default 2048 */
+    int least_steps;            /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */
     int most_steps;             /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
     int neighbours;             /* item-knn: k, nearest items kept for each item */
     const char *similarity;     /* item-knn: cosine|jaccard */

@@ -161,6 +161,47 @@ static void test_same_bytes_in_pieces(void **state)
     inmo_dataset_free(data);
 }
 
+/* A log of few interactions takes so many steps an epoch all the same: its batches are as small as that needs. With 0 they
+ * are what was asked for. */
+static struct inmo_train_report report_of(const struct inmo_dataset *data, const struct inmo_train_options *options)
+{
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    struct inmo_train_report report;
+    must(inmo_train(data, options, NULL, &model, &report, &error));
+    inmo_model_free(model);
+    return report;
+}
+
+static void test_least_steps(void **state)
+{
+    static const char *const losses[] = {"bpr", "softmax", "listwise"};
+    struct inmo_dataset *data = small_data();
+    (void)state;
+    for (size_t n = 0; n < COUNT(losses); n++) {
+        struct inmo_train_options options = small_options("inmo-mf");
+        int64_t all = n == 2 ? data->users.count : inmo_csr_count(&data->train);
+        struct inmo_train_report small, one, seven;
+        options.loss = losses[n];
+        options.negatives = 30;
+        options.self_weight = 0; /* its triples are as many as --batch says */
+        options.epochs = 2;
+        options.batch = (int)((all + 6) / 7);
+        options.least_steps = options.most_steps = 0;
+        small = report_of(data, &options);
+        options.batch = (int)all;
+        one = report_of(data, &options);
+        options.least_steps = 7;
+        seven = report_of(data, &options);
+        assert_int_equal(one.steps, 2);
+        assert_int_equal(small.steps, 2 * 7);
+        assert_int_equal(seven.steps, 2 * 7);
+        assert_true(small.final_loss == seven.final_loss && small.best_score == seven.best_score);
+        assert_true(one.final_loss != seven.final_loss);
+    }
+    inmo_dataset_free(data);
+}
+
 /* A prepared directory, opened again, trains to the same model as the data set in memory. */
 static void test_from_directory(void **state)
 {
@@ -413,7 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beats_popular),         cmocka_unit_test(test_report),
         cmocka_unit_test(test_same_bytes),            cmocka_unit_test(test_same_bytes_in_pieces),
-        cmocka_unit_test(test_from_directory),
+        cmocka_unit_test(test_from_directory),        cmocka_unit_test(test_least_steps),
         cmocka_unit_test(test_early_stopping),        cmocka_unit_test(test_eval_alpha),
         cmocka_unit_test(test_no_validation),         cmocka_unit_test(test_options_out_of_bounds),
         cmocka_unit_test(test_unknown_names),         cmocka_unit_test(test_nothing_to_learn),

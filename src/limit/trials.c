@@ -378,7 +378,7 @@ enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct 
             status = inmo_fail_memory(error, "measuring");
     }
     if (!status)
-        status = inmo_listwise_make(trials->graph, USERS, 0, NEGATIVES, DIM, 0.1, 0, &trials->listwise, error);
+        status = inmo_listwise_make(trials->graph, USERS, 12, 0, NEGATIVES, DIM, 0.1, 0, &trials->listwise, error);
     if (!status)
         status = inmo_softmax_make(USERS, NEGATIVES, DIM, &trials->softmax, error);
     if (!status)

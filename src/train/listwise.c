@@ -6,13 +6,14 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
+#include "train/settings.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS = 8, LEAST_STEPS = 12, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
+enum { GROUPS = 8, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
 
 /* Users of a block: as many as leave its scores in a core's cache. */
 static int32_t block_users(int32_t negatives)
@@ -36,8 +37,8 @@ void inmo_listwise_free(struct inmo_listwise *listwise)
     *listwise = (struct inmo_listwise){0};
 }
 
-enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t most_steps, int32_t negatives,
-                                    int dim, double temperature, double l2, struct inmo_listwise *out,
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps, int32_t most_steps,
+                                    int32_t negatives, int dim, double temperature, double l2, struct inmo_listwise *out,
                                     struct inmo_error *error)
 {
     struct inmo_listwise made = {.graph = graph, .dim = dim, .negatives = negatives, .temperature = temperature,
@@ -48,8 +49,7 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
     /* Every step goes over the whole graph: a bounded number of them keeps an epoch linear in the log. A small log,
      * too, takes several. */
     fewest = most_steps > 0 ? (graph->users + most_steps - 1) / most_steps : 1;
-    made.batch = (graph->users + LEAST_STEPS - 1) / LEAST_STEPS;
-    made.batch = batch < made.batch ? batch : made.batch;
+    made.batch = inmo_batch_within(batch, graph->users, least_steps);
     made.batch = fewest > made.batch ? fewest : made.batch;
     made.who = inmo_alloc((size_t)made.batch, sizeof *made.who);
     made.drawn = inmo_alloc(m, sizeof *made.drawn);

@@ -37,8 +37,8 @@ struct inmo_listwise {
     double *term;       // (batch)
 };
 
-enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t most_steps, int32_t negatives,
-                                    int dim, double temperature, double l2, struct inmo_listwise *listwise,
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps, int32_t most_steps,
+                                    int32_t negatives, int dim, double temperature, double l2, struct inmo_listwise *listwise,
                                     struct inmo_error *error);
 void inmo_listwise_free(struct inmo_listwise *listwise);
 int64_t inmo_listwise_steps(const struct inmo_listwise *listwise); /* an epoch */

@@ -36,7 +36,9 @@ static const struct inmo_setting table[] = {
      "Weight of the ideal low-pass filter beside the linear one (gf-cf)."},
     {"learning-rate", 'r', AT(learning_rate), 1e-12, 1e3, NULL, "Training", "RATE", "Learning rate of Adam."},
     {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N", 
-     "Triples in a step; users with the listwise loss (at most a twelfth of them) and for mult-vae."},
+     "Triples in a step; users with the listwise loss and for mult-vae."},
+    {"least-steps", 'i', AT(least_steps), 0, 1 << 20, NULL, "Training", "N",
+     "Fewest steps of an epoch: a small log takes fewer triples or users a step. 0: no bound."},
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: most steps of an epoch; a log with many users takes more users a step. 0: no bound."},
     {"l2", 'r', AT(l2), 0, 1e6, NULL, "Training", "LAMBDA", "Weight of the squared norms."},
@@ -245,6 +247,7 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
         .l2_exponent = 1,
         .low_pass = 0.3,
         .batch = 2048,
+        .least_steps = 12,
         .most_steps = 16,
         .annealing = 0.99,
         .eval_alpha = "reached",
@@ -289,6 +292,8 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
             options->self_weight = paper[n].self_weight;
         }
     options->contrast = kind->provider && kind->provider->own_loss ? 1e-3 : 0;
+    if (recipe && strcmp(recipe, "paper") == 0)
+        options->least_steps = 0; /* the batch is as large as the paper says */
     if (kind->head) {
         options->loss = "bce";
         options->pretrain = 100;

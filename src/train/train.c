@@ -26,6 +26,7 @@ double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epo
 /* What one call of inmo_train has at hand besides the state of the run. */
 struct run {
     struct inmo_trainer trainer;
+    struct inmo_train_options options; /* the caller's, with the batch that this log takes */
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
     struct inmo_graph *graph;
@@ -379,7 +380,10 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     run.kind = inmo_model_kind_find(options->model);
     run.last_saved = run.start;
     trainer->data = data;
-    trainer->options = options;
+    run.options = *options;
+    if (run.kind->backbone && strcmp(options->loss, "listwise") != 0) /* that one counts users, not triples */
+        run.options.batch = inmo_batch_within(options->batch, inmo_csr_count(&data->train), options->least_steps);
+    trainer->options = &run.options;
     trainer->pretraining = inmo_train_pretraining(options);
     trainer->best_epoch = -1;
     trainer->best_score = NAN;
