@@ -87,9 +87,9 @@ static enum inmo_status probe(struct inmo_lab *lab, const struct inmo_lab_run *r
     return INMO_OK;
 }
 
-/* expected (runs): seconds of each that is not done. */
+/* expected (runs): seconds of each that is not done; *unknown is for how many of them there is nothing to go by. */
 static enum inmo_status estimate(struct inmo_lab *lab, struct passing *passing, const struct inmo_hooks *hooks,
-                                 double *expected, struct inmo_error *error)
+                                 double *expected, size_t *unknown, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     for (size_t n = 0; n < lab->runs && !status; n++) {
@@ -106,6 +106,7 @@ static enum inmo_status estimate(struct inmo_lab *lab, struct passing *passing, 
             snprintf(passing->stage, sizeof passing->stage, "trying an epoch of %s", run->what);
             status = probe(lab, run, hooks, &expected[n], error);
         }
+        *unknown += expected[n] == 0;
     }
     return status;
 }
@@ -170,8 +171,8 @@ enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, cons
     struct passing passing = {.hooks = hooks};
     const struct inmo_hooks passed = {&passing, pass_log, pass_progress, pass_interrupted};
     double *expected = inmo_alloc_zero(lab->runs, sizeof *expected);
-    size_t pending = 0;
-    char duration[32];
+    size_t pending = 0, unknown = 0;
+    char duration[32], besides[64] = "";
     enum inmo_status status = expected ? INMO_OK : inmo_fail_memory(error, "the runs");
     for (size_t n = 0; n < lab->runs && !status; n++) {
         status = inmo_lab_run_load(&lab->run[n], folder, hooks, error);
@@ -184,11 +185,13 @@ enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, cons
         pending = 0;
     }
     if (!status && pending > 0)
-        status = estimate(lab, &passing, &passed, expected, error);
+        status = estimate(lab, &passing, &passed, expected, &unknown, error);
     if (!status && pending > 0) {
         write_duration(sum_of(lab, expected), duration, sizeof duration);
-        inmo_note(hooks, INMO_NOTE, "%zu of %zu runs are done; training the others takes at most about %s",
-                  lab->runs - pending, lab->runs, duration);
+        if (unknown > 0)
+            snprintf(besides, sizeof besides, ", beside %zu that are fitted at once", unknown);
+        inmo_note(hooks, INMO_NOTE, "%zu of %zu runs are done; training the others takes at most about %s%s",
+                  lab->runs - pending, lab->runs, duration, besides);
     }
     for (size_t n = 0; n < lab->runs && !status; n++) {
         double start = inmo_now();
