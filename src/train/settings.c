@@ -158,7 +158,7 @@ static const struct {
     int dim;
 } searched[] = {
     {"mf", 0.005, 0.15, 0, 0, 128},        {"inmo-mf", 0.0025, 0.065, 0, 0, 128},
-    {"ngcf", 0.004, 1, 0.1, 1e-3, 64},     {"inmo-ngcf", 0.007, 0.065, 0.1, 0, 64},
+    {"ngcf", 0.004, 1, 0.1, 1e-3, 64},     {"inmo-ngcf", 0.004, 1, 0.1, 1e-3, 64},
     {"imc-gae", 0.005, 0.15, 0, 0, 64},    {"inmo-imc-gae", 0.005, 0.15, 0, 0, 64},
     {"lightgcn", 0.0066, 0.1, 0, 0, 128},  {"imc-lightgcn", 0.0066, 0.1, 0, 0, 128},
     {"idcf-lightgcn", 0.001, 1, 0, 1e-4, 128}, /* its keys are trained at LightGCN's rate */
@@ -169,7 +169,9 @@ static const struct {
 static void take_fast_recipe(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     int has_own = kind->backbone && kind->backbone->part;
+    double published_dropout = options->dropout;
     options->l2 = 0;
+    options->dropout = options->dropout > 0 ? 0.6 : 0;
     options->loss = "listwise";
     options->start = "spectral";
     options->start_scale = 0.1;
@@ -191,13 +193,13 @@ static void take_fast_recipe(struct inmo_train_options *options, const struct in
                 options->batch = 32768; /* a pass over the graph costs the same with few triples */
                 options->popularity = 0;
                 options->l2 = searched[n].pairwise_l2;
+                options->dropout = published_dropout;
             }
         }
     options->key_learning_rate = kind->provider && kind->provider->frozen_from ? 0.0066 : 0;
     options->schedule = "eager";
     options->annealing = 0.988;
     options->eval_alpha = "reached";
-    options->dropout = options->dropout > 0 ? 0.6 : 0;
     options->self_weight = 0;
     options->storage = has_own ? "float" : "half"; /* they keep floats whatever is asked for */
     options->epochs = 36;
