@@ -151,13 +151,13 @@ static const struct {
 
 /* Where a model's best by the same search (docs/results.md: by validation, on one split of Gowalla) is not INMO-LGCN's.
  * Backbones whose representations are several times as wide as the embeddings have 64 dimensions. The listwise loss
- * over-fits NGCF's and IDCF's layers: with a weight of their squared norms here they learn pairwise, as they were made. */
+ * over-fits MF's free vectors and NGCF's and IDCF's layers: with a weight of the squared norms here they learn pairwise. */
 static const struct {
     const char *model;
     double learning_rate, temperature, graph_dropout, pairwise_l2;
     int dim;
 } searched[] = {
-    {"mf", 0.005, 0.15, 0, 0, 128},        {"inmo-mf", 0.0025, 0.065, 0, 0, 128},
+    {"mf", 0.004, 1, 0, 1e-3, 128},        {"inmo-mf", 0.0025, 0.065, 0, 0, 128},
     {"ngcf", 0.004, 1, 0.1, 1e-3, 64},     {"inmo-ngcf", 0.004, 1, 0.1, 1e-3, 64},
     {"imc-gae", 0.005, 0.15, 0, 0, 64},    {"inmo-imc-gae", 0.005, 0.15, 0, 0, 64},
     {"lightgcn", 0.0066, 0.1, 0, 0, 128},  {"imc-lightgcn", 0.0066, 0.1, 0, 0, 128},
