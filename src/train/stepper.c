@@ -255,7 +255,8 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct 
         status = make_batches(stepper, error);
     if (!status && loss_is(stepper, "listwise"))
         status = inmo_listwise_make(stepper->graph, options->batch, options->least_steps, options->most_steps,
-                                    options->negatives, stepper->width, options->temperature, options->l2, &stepper->listwise, error);
+                                    options->negatives, stepper->width, options->temperature, options->l2,
+                                    &stepper->listwise, error);
     if (!status && loss_is(stepper, "softmax")) {
         status = inmo_softmax_make(options->batch, options->negatives, stepper->width, &stepper->softmax, error);
         stepper->softmax.temperature = options->temperature;
