@@ -131,8 +131,8 @@ static enum inmo_status show_data(const char *path, int json, struct inmo_error 
                                    "new_users", (int)info.new_users, "new_items", (int)info.new_items,
                                    "interactions", "train", (json_int_t)info.train, "valid",
                                    (json_int_t)info.valid, "test", (json_int_t)info.test, "later",
-                                   (json_int_t)info.later, "aside", (json_int_t)info.aside, "scenario", info.scenario, "description",
-                                   cli_json_parsed(info.description)),
+                                   (json_int_t)info.later, "aside", (json_int_t)info.aside, "scenario",
+                                   info.scenario, "description", cli_json_parsed(info.description)),
                          1);
         } else {
             char a[32], b[32];

@@ -38,7 +38,7 @@ static const struct inmo_setting table[] = {
     {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N", 
      "Triples in a step; users with the listwise loss and for mult-vae."},
     {"least-steps", 'i', AT(least_steps), 0, 1 << 20, NULL, "Training", "N",
-     "Fewest steps of an epoch: a small log takes fewer triples or users a step. 0: no bound."},
+     "Fewest steps of an epoch: a small log takes fewer triples or users a step (not mult-vae). 0: no bound."},
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: most steps of an epoch; a log with many users takes more users a step. 0: no bound."},
     {"l2", 'r', AT(l2), 0, 1e6, NULL, "Training", "LAMBDA", "Weight of the squared norms."},
@@ -150,8 +150,8 @@ static const struct {
 };
 
 /* Where a model's best by the same search (docs/results.md: by validation, on one split of Gowalla) is not INMO-LGCN's.
- * Backbones whose representations are several times as wide as the embeddings have 64 dimensions. The listwise loss
- * over-fits MF's free vectors and NGCF's and IDCF's layers: with a weight of the squared norms here they learn pairwise. */
+ * Backbones whose representations are several times as wide as the embeddings have 64 dimensions. MF, NGCF and IDCF end
+ * higher pairwise: those have a weight of the squared norms here. */
 static const struct {
     const char *model;
     double learning_rate, temperature, graph_dropout, pairwise_l2;
