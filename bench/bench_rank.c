@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "data/dataset.h"
-#include "kernel/rank.h"
+#include "score/rank.h"
 
 #include <cblas.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * threads). */
 #include "base/random.h"
 #include "base/threads.h"
-#include "kernel/quantised.h"
+#include "score/quantised.h"
 #include "view/view.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
-#include "kernel/quantised.h"
+#include "score/quantised.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* test_attention.c - attention over shared keys (src/model/attention.c) against IDCF as it is written down: queries and values
+/* test_attention.c - attention over shared keys (src/model/provider/attention.c) against IDCF as it is written down: queries and values
  * of every head, in double, one number at a time. More rows than a block has, and than all groups have, with a rest. */
 #include "support.h"
 
 #include "base/random.h"
-#include "model/attention.h"
+#include "model/provider/attention.h"
 
 enum { ROWS = 16 * 256 + 37, DIM = 19, SQUARE = DIM * DIM, WEIGHTS = INMO_ATTENTION_WEIGHTS * INMO_HEADS * SQUARE };
 

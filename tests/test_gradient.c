@@ -3,7 +3,7 @@
  * two Adam steps, representations, and somebody unseen, for all models, whole and with half of the templates. */
 #include "golden_step.h"
 
-#include "model/attention.h"
+#include "model/provider/attention.h"
 
 static void check_golden(const char *name)
 {

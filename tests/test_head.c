@@ -4,8 +4,9 @@
 #include "support.h"
 
 #include "golden_step.h"
-#include "kernel/rank.h"
-#include "model/neumf.h"
+#include "score/head_source.h"
+#include "score/rank.h"
+#include "model/head/neumf.h"
 #include "train/settings.h"
 #include "view/view.h"
 

@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "graph/graph.h"
 #include "kernel/kernel.h"
-#include "model/mult_vae.h"
+#include "model/system/mult_vae.h"
 
 /* docs/math.md, "mult-vae", term by term: no tiles, no blocks, no shifting of exponents. */
 static double naive_loss(const struct inmo_graph *graph, const struct inmo_vae_shape *shape, const double *w,

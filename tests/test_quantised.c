@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "kernel/kernel.h"
-#include "kernel/quantised.h"
+#include "score/quantised.h"
 
 enum { MOST_K = 64 };
 

@@ -4,7 +4,7 @@
 #include "support.h"
 
 #include "graph/graph.h"
-#include "kernel/rank.h"
+#include "score/rank.h"
 
 static const uint64_t KEY = 19560817;
 

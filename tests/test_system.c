@@ -3,7 +3,7 @@
  * files that are refused, allocations that fail. */
 #include "support.h"
 
-#include "model/scorer.h"
+#include "score/scorer.h"
 #include "view/view.h"
 
 #include <jansson.h>

@@ -2,7 +2,7 @@
  * lets go on, and the record that survives being cut off anywhere. tests/test_tuning.c trains. */
 #include "support.h"
 
-#include "train/tune_search.h"
+#include "tune/search.h"
 
 #include <sys/stat.h>
 

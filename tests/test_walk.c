@@ -2,8 +2,8 @@
  * model: lists, explanations, files and threads. */
 #include "support.h"
 
-#include "kernel/rank.h"
-#include "kernel/walk.h"
+#include "score/rank.h"
+#include "score/walk.h"
 
 /* weight · d_i^γ · Σ_v 1/d_j 1/d_v, as written down. */
 static double formula(const struct inmo_graph *graph, const double *y, double weight, double popularity, int32_t j, int32_t i)

@@ -12,7 +12,7 @@
 #include "base/threads.h"
 #include "data/dataset.h"
 #include "eval/metrics.h"
-#include "model/scorer.h"
+#include "score/scorer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "base/csr.h"
 #include "base/status.h"
-#include "kernel/rank.h"
+#include "score/rank.h"
 
 struct inmo_validation;
 /* truth: what must be found; seen: what is masked. Both stay the caller's. only_seen: items that nobody has seen are no

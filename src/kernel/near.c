@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "kernel/rank.h"
+#include "kernel/top.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -7,11 +7,11 @@
 #define INMO_LIMIT_TRIALS_H
 
 #include "data/dataset.h"
-#include "kernel/quantised.h"
+#include "score/quantised.h"
 #include "limit/machine.h"
 #include "model/seam.h"
-#include "train/listwise.h"
-#include "train/softmax.h"
+#include "loss/listwise.h"
+#include "loss/softmax.h"
 
 enum { INMO_TRIALS = 10 };
 

@@ -8,7 +8,6 @@
 #ifndef INMO_MODEL_HEAD_H
 #define INMO_MODEL_HEAD_H
 
-#include "kernel/rank.h"
 #include "model/seam.h"
 
 /* Some columns of r. */
@@ -71,19 +70,5 @@ extern const struct inmo_head inmo_head_neumf;
 int inmo_head_embedding(const struct inmo_head *head, int dim);
 int32_t inmo_head_rows(const struct inmo_head *head, int width, int dim);
 int64_t inmo_part_size(const struct inmo_part *part, int dim);
-
-/* Scores of the users of a graph, for inmo_rank. Its address must not change while fill is in use. */
-struct inmo_head_source {
-    const struct inmo_head *head;
-    int width;
-    const float *user;  // (users, width)
-    struct inmo_head_scores *scores;
-    struct inmo_fill fill;
-};
-/* r (users + items, width). MEMORY. */
-enum inmo_status inmo_head_source_open(struct inmo_head_source *source, const struct inmo_head *head, int width,
-                                       const float *own, const float *r, int32_t users, int32_t items,
-                                       struct inmo_error *error);
-void inmo_head_source_close(struct inmo_head_source *source);
 
 #endif

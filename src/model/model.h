@@ -48,12 +48,15 @@ static inline int inmo_kind_takes_walks(const struct inmo_model_kind *kind)
     return kind->provider && !kind->head;
 }
 
+/* Neighbours that walks keep of each item by default (score/walk.h). */
+enum { INMO_WALK_NEIGHBOURS = 30 };
+
 struct inmo_model {
     const struct inmo_model_kind *kind;
     int dim, layers;             /* columns of e */
     double alpha_reached;        /* of the epoch whose parameters these are */
     double popularity;           /* exponent of an item's degree in its representation */
-    double walks;                /* weight of short walks in a score (kernel/walk.h); 0: none */
+    double walks;                /* weight of short walks in a score (score/walk.h); 0: none */
     int walk_neighbours;         /* of each item, at most */
     int alpha_one;               /* outside training alpha is 1, not the one reached */
     struct inmo_idmap users, items;  // those with training interactions

@@ -3,7 +3,7 @@
 #include "train/own.h"
 
 #include "base/memory.h"
-#include "model/scorer.h"
+#include "score/scorer.h"
 
 #include <string.h>
 

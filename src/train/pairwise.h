@@ -13,7 +13,7 @@
 #define INMO_TRAIN_PAIRWISE_H
 
 #include "train/lazy.h"
-#include "train/loss.h"
+#include "loss/bpr.h"
 
 /* bpr->x is lazy->current and bpr->index grouping->row; bpr->term has room for (3 batch / CHUNK + 2). The nodes below users
  * are users. Returns the loss before the step. */

@@ -4,7 +4,7 @@
 #include "base/setting.h"
 #include "graph/order.h"
 #include "graph/template.h"
-#include "kernel/walk.h"
+#include "score/walk.h"
 #include "model/model.h"
 
 #include <string.h>

@@ -11,12 +11,6 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error);
 /* Epochs of pretraining, which come before --epochs. */
 int32_t inmo_train_pretraining(const struct inmo_train_options *options);
-/* As many as batch of count in a step, or so few that an epoch has least_steps; 0: whatever batch says. */
-static inline int32_t inmo_batch_within(int32_t batch, int64_t count, int32_t least_steps)
-{
-    int64_t most = least_steps > 0 ? (count + least_steps - 1) / least_steps : batch;
-    return batch < most ? batch : (int32_t)most;
-}
 /* Of the rows that decide the model's bytes, those that may differ between the pieces of a resumed run (how far to go). */
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options);
 

@@ -5,11 +5,11 @@
 #include "graph/graph.h"
 #include "model/model.h"
 #include "train/lazy.h"
-#include "train/listwise.h"
-#include "train/loss.h"
+#include "loss/listwise.h"
+#include "loss/bpr.h"
 #include "train/pairwise.h"
-#include "train/sampler.h"
-#include "train/softmax.h"
+#include "loss/sampler.h"
+#include "loss/softmax.h"
 
 struct inmo_stepper {
     const struct inmo_model_kind *kind;

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "graph/order.h"
+#include "score/head_source.h"
 #include "train/keys.h"
 #include "train/own.h"
 #include "train/settings.h"

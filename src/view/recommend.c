@@ -1,7 +1,7 @@
 /* recommend.c - the k best items of one person or of all users, and nearest neighbours. Exact: every item is scored. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
-#include "kernel/rank.h"
+#include "score/rank.h"
 #include "view/view.h"
 
 #include <math.h>

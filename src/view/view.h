@@ -4,8 +4,8 @@
 
 #include "base/idmap.h"
 #include "graph/graph.h"
-#include "kernel/quantised.h"
-#include "model/scorer.h"
+#include "score/quantised.h"
+#include "score/scorer.h"
 
 struct inmo_view {
     const struct inmo_model *model;

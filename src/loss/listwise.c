@@ -1,0 +1,267 @@
+/* listwise.c - see listwise.h. Cost of a step with B users, M negatives: 6 B M d flops in products, B M exponentials,
+ * and two gathers over the batch's interactions. */
+#include "loss/listwise.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+#include "loss/batch.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUPS = 8, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
+
+/* Users of a block: as many as leave its scores in a core's cache. */
+static int32_t block_users(int32_t negatives)
+{
+    int32_t users = SCORES / negatives;
+    return users < FEWEST_USERS ? FEWEST_USERS : users > MOST_USERS ? MOST_USERS : users;
+}
+
+void inmo_listwise_free(struct inmo_listwise *listwise)
+{
+    inmo_free(listwise->term);
+    inmo_free(listwise->sum);
+    inmo_free(listwise->block);
+    inmo_free(listwise->negative);
+    inmo_free(listwise->in_batch);
+    inmo_free(listwise->rest);
+    inmo_free(listwise->eligible);
+    inmo_free(listwise->order);
+    inmo_free(listwise->drawn);
+    inmo_free(listwise->who);
+    *listwise = (struct inmo_listwise){0};
+}
+
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps, int32_t most_steps,
+                                    int32_t negatives, int dim, double temperature, double l2, struct inmo_listwise *out,
+                                    struct inmo_error *error)
+{
+    struct inmo_listwise made = {.graph = graph, .dim = dim, .negatives = negatives, .temperature = temperature,
+                                 .l2 = l2, .order_epoch = -1};
+    size_t users = (size_t)graph->users, m = (size_t)negatives, d = (size_t)dim;
+    int32_t fewest;
+    enum inmo_status status = INMO_OK;
+    /* Every step goes over the whole graph: a bounded number of them keeps an epoch linear in the log. A small log,
+     * too, takes several. */
+    fewest = most_steps > 0 ? (graph->users + most_steps - 1) / most_steps : 1;
+    made.batch = inmo_batch_within(batch, graph->users, least_steps);
+    made.batch = fewest > made.batch ? fewest : made.batch;
+    made.who = inmo_alloc((size_t)made.batch, sizeof *made.who);
+    made.drawn = inmo_alloc(m, sizeof *made.drawn);
+    made.order = inmo_alloc(users, sizeof *made.order);
+    made.eligible = inmo_alloc(users, sizeof *made.eligible);
+    made.rest = inmo_alloc(users, sizeof *made.rest);
+    made.in_batch = inmo_alloc_zero(users, 1);
+    made.negative = inmo_alloc(m * d, sizeof(float));
+    made.block = inmo_alloc(GROUPS * (size_t)block_users(negatives) * (d + m), sizeof(float));
+    made.sum = inmo_alloc(GROUPS * m * d, sizeof(float));
+    made.term = inmo_alloc((size_t)made.batch, sizeof *made.term);
+    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.rest || !made.in_batch || !made.negative ||
+        !made.block || !made.sum || !made.term)
+        status = inmo_fail_memory(error, "the listwise loss");
+    if (status) {
+        inmo_listwise_free(&made);
+        return status;
+    }
+    for (int32_t u = 0; u < graph->users; u++)
+        if (inmo_graph_degree(graph, inmo_graph_place(graph, u)) > 0)
+            made.eligible[made.eligible_count++] = inmo_graph_place(graph, u);
+    *out = made;
+    return INMO_OK;
+}
+
+int64_t inmo_listwise_steps(const struct inmo_listwise *listwise)
+{
+    return (listwise->eligible_count + listwise->batch - 1) / listwise->batch;
+}
+
+void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step)
+{
+    const struct inmo_graph *graph = listwise->graph;
+    int64_t steps = inmo_listwise_steps(listwise), epoch = step / steps;
+    int32_t users = listwise->eligible_count, first = (int32_t)(step % steps) * listwise->batch;
+    uint64_t key = inmo_random(inmo_key(seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
+    if (listwise->order_epoch != epoch) {
+        uint64_t base = inmo_random(inmo_key(seed, INMO_STREAM_BATCH), (uint64_t)epoch);
+        memcpy(listwise->order, listwise->eligible, (size_t)users * sizeof *listwise->order);
+        for (int32_t n = users - 1; n > 0; n--) {
+            int32_t other = (int32_t)inmo_random_below(inmo_random(base, (uint64_t)n), (uint32_t)n + 1);
+            int32_t kept = listwise->order[n];
+            listwise->order[n] = listwise->order[other];
+            listwise->order[other] = kept;
+        }
+        listwise->order_epoch = epoch;
+    }
+    for (int32_t n = 0; n < listwise->count; n++)
+        listwise->in_batch[listwise->who[n]] = 0;
+    listwise->count = users - first < listwise->batch ? users - first : listwise->batch;
+    memcpy(listwise->who, listwise->order + first, (size_t)listwise->count * sizeof *listwise->who);
+    for (int32_t n = 0; n < listwise->count; n++)
+        listwise->in_batch[listwise->who[n]] = 1;
+    for (int32_t n = 0; n < listwise->negatives; n++) {
+        int32_t item = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)graph->items);
+        listwise->drawn[n] = inmo_graph_place(graph, graph->users + item) - graph->users;
+    }
+}
+
+/* A positive's part of the loss: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability that goes to the negatives. Both
+ * ends of an interaction come here with the same numbers, so that nothing is kept for each interaction. */
+struct judged {
+    double gap, missed;
+};
+static inline struct judged judge(const struct inmo_listwise *listwise, int32_t u, const float *user, const float *item)
+{
+    double gap = listwise->rest[u] - inmo_kernels()->dot(listwise->dim, user, item) / listwise->temperature;
+    return (struct judged){gap, 1 / (1 + exp(-gap))};
+}
+
+/* 1 / (d_u B): what one positive of the user counts. */
+static inline double share_of(const struct inmo_listwise *listwise, int32_t u)
+{
+    return 1 / ((double)inmo_graph_degree(listwise->graph, u) * listwise->count);
+}
+
+/* One user: scores of the negatives become their gradient, the positives pull the user. Returns the loss. */
+static double judge_user(struct inmo_listwise *listwise, int32_t n, const float *r, float *score, float *dr)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    const struct inmo_graph *graph = listwise->graph;
+    int32_t u = listwise->who[n];
+    size_t d = (size_t)listwise->dim;
+    const float *row = r + (size_t)u * d;
+    float *gradient = dr + (size_t)u * d;
+    double factor = 1 / listwise->temperature, highest, sum, spread = 0, loss = 0, share = share_of(listwise, u);
+    /* Everything after is in differences of logarithms, so that a user whose positives lie far apart neither overflows
+     * nor divides by zero. */
+    highest = factor * kernels->largest(listwise->negatives, score);
+    sum = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
+    listwise->rest[u] = highest + log(sum);
+    for (int j = 0; j < listwise->dim; j++) {
+        gradient[j] = (float)(2 * listwise->l2 / listwise->count * row[j]);
+        loss += listwise->l2 / listwise->count * row[j] * row[j];
+    }
+    for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
+        const float *item = r + (size_t)graph->neighbour[e] * d;
+        struct judged judged = judge(listwise, u, row, item);
+        loss += share * (fmax(judged.gap, 0) + log1p(exp(-fabs(judged.gap))));
+        spread += share * judged.missed;
+        kernels->add_scaled(listwise->dim, (float)(-share * factor * judged.missed), item, gradient);
+        if (listwise->l2 > 0)
+            loss += share * listwise->l2 * kernels->dot(listwise->dim, item, item);
+    }
+    for (int32_t j = 0; j < listwise->negatives; j++)
+        score[j] *= (float)(spread * factor / sum);
+    return loss;
+}
+
+static void run_block(struct inmo_listwise *listwise, const float *r, float *dr, int32_t first, int32_t count,
+                      float *space, float *sum)
+{
+    int dim = listwise->dim, negatives = listwise->negatives;
+    size_t d = (size_t)dim, m = (size_t)negatives;
+    float *user = space, *score = space + (size_t)block_users(negatives) * d;
+    for (int32_t n = 0; n < count; n++)
+        memcpy(user + (size_t)n * d, r + (size_t)listwise->who[first + n] * d, d * sizeof *user);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1, user, dim, listwise->negative, dim, 0,
+                score, negatives);
+    for (int32_t n = 0; n < count; n++)
+        listwise->term[first + n] = judge_user(listwise, first + n, r, score + (size_t)n * m, dr);
+    /* the negatives' gradient += score' user; user becomes score negative */
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, negatives, dim, count, 1, score, negatives, user, dim, 1, sum,
+                dim);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, dim, negatives, 1, score, negatives,
+                listwise->negative, dim, 0, user, dim);
+    for (int32_t n = 0; n < count; n++)
+        inmo_kernels()->add_scaled(dim, 1, user + (size_t)n * d, dr + (size_t)listwise->who[first + n] * d);
+}
+
+/* dr_i = -Σ_{u in N_i, in the batch} missed_ui / (d_u B T) r_u + 2 λ/B Σ_u 1/d_u r_i */
+static void pull_items(const struct inmo_listwise *listwise, const float *r, float *dr)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    const struct inmo_graph *graph = listwise->graph;
+    size_t d = (size_t)listwise->dim;
+    double factor = 1 / listwise->temperature;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
+    for (int32_t v = graph->users; v < graph->nodes; v++) {
+        float *sum = dr + (size_t)v * d;
+        double norms = 0;
+        memset(sum, 0, d * sizeof *sum);
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
+            int32_t u = graph->neighbour[e];
+            const float *user = r + (size_t)u * d;
+            if (!listwise->in_batch[u])
+                continue;
+            kernels->add_scaled(listwise->dim,
+                                (float)(-share_of(listwise, u) * factor *
+                                        judge(listwise, u, user, r + (size_t)v * d).missed),
+                                user, sum);
+            norms += graph->inverse_degree[u];
+        }
+        if (listwise->l2 > 0)
+            kernels->add_scaled(listwise->dim, (float)(2 * listwise->l2 / listwise->count * norms), r + (size_t)v * d,
+                                sum);
+    }
+}
+
+void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, float *weight)
+{
+    const struct inmo_graph *graph = listwise->graph;
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(inmo_threads())
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        double sum = v < graph->users ? listwise->in_batch[v] : 0;
+        for (int64_t e = graph->offset[v]; v >= graph->users && e < graph->offset[v + 1]; e++)
+            if (listwise->in_batch[graph->neighbour[e]])
+                sum += graph->inverse_degree[graph->neighbour[e]];
+        weight[v] = (float)(factor / listwise->count * sum);
+    }
+}
+
+double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr)
+{
+    const struct inmo_graph *graph = listwise->graph;
+    int dim = listwise->dim, blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    size_t d = (size_t)dim, m = (size_t)listwise->negatives;
+    int32_t users = block_users(listwise->negatives), blocks = (listwise->count + users - 1) / users;
+    double loss = 0;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t n = 0; n < m; n++)
+        memcpy(listwise->negative + n * d, r + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d,
+               d * sizeof(float));
+    openblas_set_num_threads(1); /* the groups are the parallelism */
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int32_t u = 0; u < graph->users; u++)
+            if (!listwise->in_batch[u])
+                memset(dr + (size_t)u * d, 0, d * sizeof *dr);
+#pragma omp for schedule(dynamic)
+        for (int group = 0; group < GROUPS; group++) {
+            float *sum = listwise->sum + (size_t)group * m * d;
+            memset(sum, 0, m * d * sizeof *sum);
+            for (int32_t b = group; b < blocks; b += GROUPS) {
+                int32_t first = b * users, left = listwise->count - first;
+                run_block(listwise, r, dr, first, left < users ? left : users,
+                          listwise->block + (size_t)group * (size_t)users * (d + m), sum);
+            }
+        }
+        /* in the order of the groups */
+#pragma omp for schedule(static)
+        for (size_t n = 0; n < m; n++)
+            for (size_t group = 1; group < GROUPS; group++)
+                inmo_kernels()->add_scaled(dim, 1, listwise->sum + (group * m + n) * d, listwise->sum + n * d);
+    }
+    openblas_set_num_threads(blas_threads);
+    pull_items(listwise, r, dr);
+    for (size_t n = 0; n < m; n++) /* an item drawn twice gets both */
+        inmo_kernels()->add_scaled(dim, 1, listwise->sum + n * d,
+                                   dr + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d);
+    for (int32_t n = 0; n < listwise->count; n++)
+        loss += listwise->term[n];
+    return loss;
+}

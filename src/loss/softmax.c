@@ -1,0 +1,130 @@
+/* softmax.c - see softmax.h. Cost for B = 8192, M = 1024, d = 64: 3.2 Gflop in products, 8.4 M exponentials. */
+#include "loss/softmax.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+enum { USERS = 256, COLUMNS = 128 };  /* of a block of users; of a panel of negatives */
+
+void inmo_softmax_free(struct inmo_softmax *softmax)
+{
+    inmo_free(softmax->term);
+    inmo_free(softmax->gradient);
+    inmo_free(softmax->share);
+    inmo_free(softmax->negative);
+    inmo_free(softmax->positive);
+    inmo_free(softmax->user);
+    *softmax = (struct inmo_softmax){0};
+}
+
+enum inmo_status inmo_softmax_make(int32_t batch, int32_t negatives, int dim, struct inmo_softmax *out,
+                                   struct inmo_error *error)
+{
+    size_t b = (size_t)batch, m = (size_t)negatives, d = (size_t)dim;
+    struct inmo_softmax softmax = {.batch = batch, .negatives = negatives, .dim = dim};
+    softmax.user = inmo_alloc(b * d, sizeof(float));
+    softmax.positive = inmo_alloc(b * d, sizeof(float));
+    softmax.negative = inmo_alloc(m * d, sizeof(float));
+    softmax.share = inmo_alloc(b * m, sizeof(float));
+    softmax.gradient = inmo_alloc((2 * b + m) * d, sizeof(float));
+    softmax.term = inmo_alloc(b, sizeof(double));
+    if (!softmax.user || !softmax.positive || !softmax.negative || !softmax.share || !softmax.gradient ||
+        !softmax.term) {
+        inmo_softmax_free(&softmax);
+        return inmo_fail_memory(error, "the softmax loss");
+    }
+    *out = softmax;
+    return INMO_OK;
+}
+
+static void copy_rows(const float *x, const int32_t *index, int32_t count, int dim, float *out)
+{
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t n = 0; n < count; n++)
+        memcpy(out + (size_t)n * (size_t)dim, x + (size_t)index[n] * (size_t)dim, (size_t)dim * sizeof *out);
+}
+
+/* One user: the scores in share become their gradient. Returns the loss. */
+static double judge_user(struct inmo_softmax *softmax, int32_t b)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int dim = softmax->dim;
+    size_t d = (size_t)dim;
+    float *share = softmax->share + (size_t)b * (size_t)softmax->negatives;
+    const float *user = softmax->user + (size_t)b * d, *positive = softmax->positive + (size_t)b * d;
+    float *user_gradient = softmax->gradient + (size_t)b * d;
+    float *positive_gradient = softmax->gradient + ((size_t)softmax->batch + (size_t)b) * d;
+    double factor = 1 / softmax->temperature, score = factor * kernels->dot(dim, user, positive), highest = score, sum;
+    double scale, pull, loss;
+    highest = fmax(highest, factor * kernels->largest(softmax->negatives, share));
+    sum = kernels->exponentials(softmax->negatives, (float)factor, (float)highest, share) + exp(score - highest);
+    loss = highest + log(sum) - score;
+    scale = factor / (sum * softmax->batch);
+    pull = factor * (exp(score - highest) / sum - 1) / softmax->batch;
+    for (int32_t j = 0; j < softmax->negatives; j++)
+        share[j] *= (float)scale;
+    for (int j = 0; j < dim; j++) {
+        user_gradient[j] = (float)(pull * positive[j] + 2 * softmax->l2 * user[j]);
+        positive_gradient[j] = (float)(pull * user[j] + 2 * softmax->l2 * positive[j]);
+        loss += softmax->l2 * softmax->batch * ((double)user[j] * user[j] + (double)positive[j] * positive[j]);
+    }
+    return loss / softmax->batch;
+}
+
+double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int32_t *index)
+{
+    int32_t batch = softmax->batch, negatives = softmax->negatives;
+    int dim = softmax->dim, blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    size_t d = (size_t)dim, m = (size_t)negatives;
+    double loss = 0;
+    copy_rows(x, index, batch, dim, softmax->user);
+    copy_rows(x, index + batch, batch, dim, softmax->positive);
+    copy_rows(x, index + 2 * batch, negatives, dim, softmax->negative);
+    openblas_set_num_threads(1); /* the blocks are the parallelism */
+#pragma omp parallel num_threads(threads)
+    {
+        /* share = user negative'; then the gradient of user += share negative */
+#pragma omp for schedule(dynamic)
+        for (int32_t first = 0; first < batch; first += USERS) {
+            int32_t count = batch - first < USERS ? batch - first : USERS;
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1,
+                        softmax->user + (size_t)first * d, dim, softmax->negative, dim, 0,
+                        softmax->share + (size_t)first * m, negatives);
+            for (int32_t b = first; b < first + count; b++)
+                softmax->term[b] = judge_user(softmax, b);
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, dim, negatives, 1,
+                        softmax->share + (size_t)first * m, negatives, softmax->negative, dim, 1,
+                        softmax->gradient + (size_t)first * d, dim);
+        }
+        /* gradient of negative = share' user, a panel of negatives at a time */
+#pragma omp for schedule(dynamic)
+        for (int32_t first = 0; first < negatives; first += COLUMNS) {
+            int32_t count = negatives - first < COLUMNS ? negatives - first : COLUMNS;
+            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, count, dim, batch, 1, softmax->share + first,
+                        negatives, softmax->user, dim, 0,
+                        softmax->gradient + (2 * (size_t)batch + (size_t)first) * d, dim);
+        }
+    }
+    openblas_set_num_threads(blas_threads);
+    for (int32_t b = 0; b < batch; b++)
+        loss += softmax->term[b];
+    return loss;
+}
+
+void inmo_softmax_rows(const struct inmo_softmax *softmax, const struct inmo_grouping *grouping, float *gradient)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    size_t d = (size_t)softmax->dim;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(inmo_threads())
+    for (int32_t n = 0; n < grouping->rows.count; n++) {
+        float *sum = gradient + (size_t)n * d;
+        memset(sum, 0, d * sizeof *sum);
+        for (int32_t e = grouping->offset[n]; e < grouping->offset[n + 1]; e++)
+            kernels->add_scaled(softmax->dim, 1, softmax->gradient + (size_t)grouping->entry[e] * d, sum);
+    }
+}

@@ -1,0 +1,33 @@
+/* softmax.h - softmax over negatives that the whole batch shares, forward and backward.
+ *
+ *     loss = 1/B Σ_b ( log( e^{s(u_b, p_b)/T} + Σ_j e^{s(u_b, n_j)/T} ) - s(u_b, p_b)/T ) + l2 terms
+ *
+ * Scores and gradients are three dense products (BLAS) of B x M; the rest is one pass of exponentials. Blocks have
+ * fixed sizes and each is computed inside one thread, so the result does not depend on the number of threads. */
+#ifndef INMO_LOSS_SOFTMAX_H
+#define INMO_LOSS_SOFTMAX_H
+
+#include "loss/bpr.h"
+
+struct inmo_softmax {
+    int32_t batch, negatives;
+    int dim;
+    double temperature, l2;  /* l2: lambda / batch, on users and positives */
+    float *user;     // (batch, dim) copies of the rows
+    float *positive; // (batch, dim)
+    float *negative; // (negatives, dim)
+    float *share;    // (batch, negatives) e^score, then the gradient of the score
+    float *gradient; // (2 batch + negatives, dim) of users, positives, negatives
+    double *term;    // (batch)
+};
+enum inmo_status inmo_softmax_make(int32_t batch, int32_t negatives, int dim, struct inmo_softmax *softmax,
+                                   struct inmo_error *error);
+void inmo_softmax_free(struct inmo_softmax *softmax);
+
+/* x: rows; index (2 batch + negatives): rows of x that are users, positives, negatives. Returns the loss and leaves
+ * the gradients of the places. */
+double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int32_t *index);
+/* gradient[n] = sum over the places of row n of the grouping. */
+void inmo_softmax_rows(const struct inmo_softmax *softmax, const struct inmo_grouping *grouping, float *gradient);
+
+#endif

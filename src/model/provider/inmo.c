@@ -1,0 +1,289 @@
+/* inmo.c - the paper's inductive embedding module.
+ *
+ *     e_u = (Σ_{i in N_u ∩ I_tem} t_i + t_user) / (|N_u ∩ I_tem| + 1)^α        items alike
+ *
+ * Parameter block, (rows + 3, dim): template users, template items, t_user, t_item, and w, the diagonal of the
+ * self-enhanced loss, which this file leaves alone. Both directions are one gather over the observed graph: forward
+ * sums template rows over a node's neighbours, backward sums de over a template's neighbours. Dropout is a hash of
+ * the edge, so both see the same mask and nothing is stored. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+#include "model/seam.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 1024 };  /* rows of a partial sum: fixed, so that the order of addition is */
+
+struct inmo_provider_state {
+    struct inmo_binding binding;
+    int32_t *templates;   // (nodes) |N_v ∩ templates|
+    float *scale;         // (nodes) 1 / ((templates + 1)^alpha (1 - p))
+    double scale_alpha, scale_dropout;
+    struct inmo_drop drop;
+    float *e;             // (nodes, dim)
+    float *gradient;      // (rows + 3, dim); NULL outside training
+    float *partial;       // (2 chunks, dim) sums for t_user and t_item
+    /* Where a batch's rows are enough, else NULL: the terms of its rows' sums, */
+    int32_t *term_end, *term;  // (most_rows), (2 edges) by row: their other ends
+    int64_t *named_offset;     // (nodes + 1) and by other end:
+    int32_t *named_row;        // (2 edges) their rows
+};
+
+static void inmo_destroy(struct inmo_provider_state *state)
+{
+    if (!state)
+        return;
+    inmo_free(state->named_row);
+    inmo_free(state->named_offset);
+    inmo_free(state->term);
+    inmo_free(state->term_end);
+    inmo_free(state->partial);
+    inmo_free(state->gradient);
+    inmo_free(state->e);
+    inmo_free(state->scale);
+    inmo_free(state->templates);
+    inmo_free(state);
+}
+
+static void count_templates(struct inmo_provider_state *state)
+{
+    const struct inmo_graph *graph = state->binding.graph;
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        int32_t count = 0;
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
+            count += state->binding.row_of_node[graph->neighbour[e]] >= 0;
+        state->templates[v] = count;
+    }
+}
+
+static struct inmo_provider_state *inmo_create(const struct inmo_binding *binding, int32_t most_rows, int for_training)
+{
+    struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
+    size_t nodes = (size_t)binding->graph->nodes, dim = (size_t)binding->dim;
+    size_t e_rows = most_rows > 0 && for_training ? (size_t)most_rows : nodes;
+    if (!state)
+        return NULL;
+    state->binding = *binding;
+    state->templates = inmo_alloc(nodes, sizeof *state->templates);
+    state->scale = inmo_alloc(nodes, sizeof *state->scale);
+    state->e = inmo_alloc(e_rows * dim, sizeof *state->e);
+    if (for_training) {
+        state->gradient = inmo_alloc_zero(((size_t)binding->rows + 3) * dim, sizeof *state->gradient);
+        state->partial = inmo_alloc((nodes / CHUNK + 2) * 2 * dim, sizeof *state->partial);
+    }
+    if (for_training && most_rows > 0) {
+        size_t edges = (size_t)binding->graph->offset[nodes];
+        state->term_end = inmo_alloc((size_t)most_rows, sizeof *state->term_end);
+        state->term = inmo_alloc(edges, sizeof *state->term);
+        state->named_offset = inmo_alloc_zero(nodes + 1, sizeof *state->named_offset);
+        state->named_row = inmo_alloc(edges, sizeof *state->named_row);
+        if (!state->term_end || !state->term || !state->named_offset || !state->named_row) {
+            inmo_destroy(state);
+            return NULL;
+        }
+    }
+    if (!state->templates || !state->scale || !state->e || (for_training && (!state->gradient || !state->partial))) {
+        inmo_destroy(state);
+        return NULL;
+    }
+    count_templates(state);
+    state->scale_alpha = -1;
+    return state;
+}
+
+static void inmo_begin(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment)
+{
+    const struct inmo_graph *graph = state->binding.graph;
+    (void)weights;
+    if (moment->alpha != state->scale_alpha || moment->dropout != state->scale_dropout) {
+        double kept = 1 / (1 - moment->dropout);
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+        for (int32_t v = 0; v < graph->nodes; v++)
+            state->scale[v] = (float)(kept * pow((double)state->templates[v] + 1, -moment->alpha));
+        state->scale_alpha = moment->alpha;
+        state->scale_dropout = moment->dropout;
+    }
+    state->drop.threshold = (uint32_t)(moment->dropout * 4294967296.0);
+    state->drop.key_user_rows =
+        (uint32_t)inmo_random(inmo_key(moment->seed, INMO_STREAM_DROP_USER), (uint64_t)moment->step);
+    state->drop.key_item_rows =
+        (uint32_t)inmo_random(inmo_key(moment->seed, INMO_STREAM_DROP_ITEM), (uint64_t)moment->step);
+}
+
+static const float *inmo_forward(struct inmo_provider_state *state, const float *parameter,
+                                 const struct inmo_rows *rows)
+{
+    size_t dim = (size_t)state->binding.dim;
+    const float *general = parameter + (size_t)state->binding.rows * dim;
+    struct inmo_gather job = {
+        .graph = state->binding.graph,
+        .dim = state->binding.dim,
+        .x = parameter,
+        .position = state->binding.row_of_node,
+        .scale = state->scale,
+        .extra_user = general,
+        .extra_item = general + dim,
+        .drop = state->drop,
+        .node = rows ? rows->node : NULL,
+        .node_count = rows ? rows->count : 0,
+        .out = state->e,
+    };
+    inmo_gather(&job);
+    return state->e;
+}
+
+static int inmo_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *e)
+{
+    (void)weights;
+    memcpy(e, parameter + (size_t)binding->rows * (size_t)binding->dim, (size_t)binding->dim * sizeof *e);
+    return 0;
+}
+
+/* dt_user = Σ_u kept(u) scale_u de_u, dt_item alike: partial sums of fixed chunks, then added in order. */
+static void general_gradient(struct inmo_provider_state *state, const struct inmo_rows *rows, const float *de)
+{
+    const struct inmo_graph *graph = state->binding.graph;
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int dim = state->binding.dim;
+    int32_t count = rows ? rows->count : graph->nodes, chunks = (count + CHUNK - 1) / CHUNK;
+    float *general = state->gradient + (size_t)state->binding.rows * (size_t)dim;
+#pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
+    for (int32_t chunk = 0; chunk < chunks; chunk++) {
+        float *sums = state->partial + (size_t)chunk * 2 * (size_t)dim;
+        int32_t end = (chunk + 1) * CHUNK < count ? (chunk + 1) * CHUNK : count;
+        memset(sums, 0, 2 * (size_t)dim * sizeof *sums);
+        for (int32_t n = chunk * CHUNK; n < end; n++) {
+            int32_t v = rows ? rows->node[n] : n;
+            int is_user = v < graph->users;
+            uint32_t key = is_user ? state->drop.key_user_rows : state->drop.key_item_rows;
+            if (inmo_drop_keeps(key, state->drop.threshold, is_user ? (uint32_t)v : UINT32_MAX,
+                                is_user ? UINT32_MAX : (uint32_t)(v - graph->users)))
+                kernels->add_scaled(dim, state->scale[v], de + (size_t)n * (size_t)dim, sums + (is_user ? 0 : dim));
+        }
+    }
+    memset(general, 0, 3 * (size_t)dim * sizeof *general);
+    for (int32_t chunk = 0; chunk < chunks; chunk++)
+        kernels->add_scaled(2 * dim, 1, state->partial + (size_t)chunk * 2 * (size_t)dim, general);
+}
+
+/* Of a batch's rows, as they lie in order: how many are users, and edges of items and of users. */
+struct part {
+    int32_t user_rows;
+    int64_t edges[2];
+};
+
+static struct part part_of(const struct inmo_graph *graph, const struct inmo_rows *rows)
+{
+    struct part part = {0};
+    for (int32_t n = 0; n < rows->count; n++) {
+        int is_user = rows->node[n] < graph->users;
+        part.user_rows += is_user;
+        part.edges[is_user] += inmo_graph_degree(graph, rows->node[n]);
+    }
+    return part;
+}
+
+/* The terms that are not dropped, of the rows of users (side 1) or of items: lists their other ends, counts them in next. */
+static void list_terms(struct inmo_provider_state *state, const struct inmo_rows *rows, struct part part, int side,
+                       int64_t *next)
+{
+    const struct inmo_graph *graph = state->binding.graph;
+    uint32_t key = side ? state->drop.key_user_rows : state->drop.key_item_rows, threshold = state->drop.threshold;
+    int32_t begin = side ? 0 : part.user_rows, end = side ? part.user_rows : rows->count;
+    int32_t found = (int32_t)(side ? 0 : part.edges[1]);
+    for (int32_t n = begin; n < end; n++) {
+        int32_t v = rows->node[n];
+        uint32_t own = side ? (uint32_t)v : (uint32_t)(v - graph->users);
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
+            int32_t w = graph->neighbour[e];
+            uint32_t other = side ? (uint32_t)(w - graph->users) : (uint32_t)w;
+            int kept = inmo_drop_keeps(key, threshold, side ? own : other, side ? other : own);
+            state->term[found] = w;
+            found += kept;
+            next[w] += kept;
+        }
+        state->term_end[n] = found;
+    }
+}
+
+/* Which rows of a batch each node gets a term from: a graph of these edges alone, whose neighbours are rows, not nodes, in
+ * the order the whole graph has them. A row of users has items at its other ends and a row of items users, so the two
+ * sides are two threads' work. */
+static struct inmo_graph named_graph(struct inmo_provider_state *state, const struct inmo_rows *rows, struct part part)
+{
+    struct inmo_graph named = *state->binding.graph;
+    int64_t *next = state->named_offset + 1, sum = 0;
+    memset(next, 0, (size_t)named.nodes * sizeof *next);
+#pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
+    for (int side = 0; side < 2; side++)
+        list_terms(state, rows, part, side, next);
+    for (int32_t v = 0; v < named.nodes; v++) {
+        int64_t count = next[v];
+        next[v] = sum;
+        sum += count;
+    }
+#pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
+    for (int side = 0; side < 2; side++) {
+        int32_t begin = side ? 0 : part.user_rows, end = side ? part.user_rows : rows->count;
+        int32_t k = (int32_t)(side ? 0 : part.edges[1]);
+        for (int32_t n = begin; n < end; n++)
+            for (; k < state->term_end[n]; k++)
+                state->named_row[next[state->term[k]]++] = n;
+    }
+    named.offset = state->named_offset; /* next[v] is the end of v now: the begin of v + 1 */
+    named.neighbour = state->named_row;
+    return named;
+}
+
+static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
+{
+    const struct inmo_graph *graph = state->binding.graph;
+    int64_t edges = graph->offset[graph->nodes];
+    struct inmo_gather job = {
+        .graph = graph,
+        .dim = state->binding.dim,
+        .x = de,
+        .node = state->binding.node_of_row,
+        .node_count = state->binding.rows,
+        .out = state->gradient,
+    };
+    struct inmo_gradient gradient = {.value = state->gradient};
+    struct part part = {0};
+    struct inmo_graph named;
+    general_gradient(state, rows, de);
+    if (rows && state->term && edges < INT32_MAX)
+        part = part_of(graph, rows);
+    if (part.edges[0] + part.edges[1] > 0 && part.edges[0] + part.edges[1] < edges / 2) {
+        named = named_graph(state, rows, part);
+        job.graph = &named;
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+        for (int32_t n = 0; n < rows->count; n++)
+            for (int j = 0; j < job.dim; j++)
+                de[(size_t)n * (size_t)job.dim + (size_t)j] *= state->scale[rows->node[n]];
+    } else { /* looking at all edges is no slower */
+        job.position = rows ? rows->position : NULL;
+        job.weight = state->scale;
+        /* A template item's neighbours are users: what it gathers are terms of the users' sums. */
+        job.drop = (struct inmo_drop){state->drop.threshold, state->drop.key_item_rows, state->drop.key_user_rows};
+    }
+    inmo_gather(&job);
+    return gradient;
+}
+
+const struct inmo_provider inmo_provider_inmo = {
+    .name = "inmo",
+    .inductive = 1,
+    .templates = 1,
+    .extra_rows = 3,
+    .regularises_output = 1,
+    .create = inmo_create,
+    .destroy = inmo_destroy,
+    .begin = inmo_begin,
+    .forward = inmo_forward,
+    .base_rows = 1,
+    .base = inmo_base,
+    .backward = inmo_backward,
+};

@@ -1,0 +1,144 @@
+/* lookup.c - e_v is row v of a learned table. What of a node without a row? Two providers that learn alike:
+ *
+ *     lookup    has no embedding for it (zeros here; callers that would show a result for it refuse before)
+ *     average   gives it the mean of all rows, and leaves the rest to the backbone: the postprocessing of IMC-GAE */
+#include "base/memory.h"
+#include "base/threads.h"
+#include "model/seam.h"
+
+#include <string.h>
+
+struct inmo_provider_state {
+    struct inmo_binding binding;
+    float *e;     // (nodes, dim); NULL where the table itself serves
+    float *mean;  // (dim) of average, when there may be nodes without a row; NULL otherwise
+};
+
+static void lookup_destroy(struct inmo_provider_state *state)
+{
+    if (!state)
+        return;
+    inmo_free(state->mean);
+    inmo_free(state->e);
+    inmo_free(state);
+}
+
+static struct inmo_provider_state *lookup_create(const struct inmo_binding *binding, int32_t most_rows, int for_training)
+{
+    struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
+    (void)most_rows;
+    (void)for_training;
+    if (!state)
+        return NULL;
+    state->binding = *binding;
+    if (binding->row_of_node) {
+        state->e = inmo_alloc((size_t)binding->graph->nodes * (size_t)binding->dim, sizeof *state->e);
+        if (!state->e) {
+            lookup_destroy(state);
+            state = NULL;
+        }
+    }
+    return state;
+}
+
+static struct inmo_provider_state *average_create(const struct inmo_binding *binding, int32_t most_rows,
+                                                  int for_training)
+{
+    struct inmo_provider_state *state = lookup_create(binding, most_rows, for_training);
+    if (state && binding->row_of_node) {
+        state->mean = inmo_alloc((size_t)binding->dim, sizeof *state->mean);
+        if (!state->mean) {
+            lookup_destroy(state);
+            state = NULL;
+        }
+    }
+    return state;
+}
+
+/* The mean of all rows, also of those whose node the graph does not have. */
+static int average_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *e)
+{
+    (void)weights;
+    for (int j = 0; j < binding->dim; j++) {
+        double sum = 0;
+        for (int32_t r = 0; r < binding->rows; r++)
+            sum += parameter[(size_t)r * (size_t)binding->dim + (size_t)j];
+        e[j] = binding->rows > 0 ? (float)(sum / binding->rows) : 0;
+    }
+    return 0;
+}
+
+static void lookup_begin(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment)
+{
+    (void)state;
+    (void)weights;
+    (void)moment;
+}
+
+/* Row = node. */
+static const struct inmo_rows *lookup_touches(struct inmo_provider_state *state, const struct inmo_rows *rows)
+{
+    (void)state;
+    return rows;
+}
+
+static const float *lookup_forward(struct inmo_provider_state *state, const float *parameter,
+                                   const struct inmo_rows *rows)
+{
+    const struct inmo_binding *binding = &state->binding;
+    size_t dim = (size_t)binding->dim;
+    if (rows || !binding->row_of_node) /* the rows that touches named, or all of them */
+        return parameter;
+    if (state->mean)
+        average_base(binding, parameter, NULL, state->mean);
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t v = 0; v < binding->graph->nodes; v++) {
+        int32_t row = binding->row_of_node[v];
+        if (row >= 0)
+            memcpy(state->e + (size_t)v * dim, parameter + (size_t)row * dim, dim * sizeof *state->e);
+        else if (state->mean)
+            memcpy(state->e + (size_t)v * dim, state->mean, dim * sizeof *state->e);
+        else
+            memset(state->e + (size_t)v * dim, 0, dim * sizeof *state->e);
+    }
+    return state->e;
+}
+
+/* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
+static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
+{
+    struct inmo_gradient gradient = {.value = de, .rows = rows};
+    (void)state;
+    return gradient;
+}
+
+const struct inmo_provider inmo_provider_lookup = {
+    .name = "lookup",
+    .inductive = 0,
+    .templates = 0,
+    .extra_rows = 0,
+    .regularises_output = 0,
+    .is_table = 1,
+    .create = lookup_create,
+    .destroy = lookup_destroy,
+    .begin = lookup_begin,
+    .touches = lookup_touches,
+    .forward = lookup_forward,
+    .backward = lookup_backward,
+};
+
+const struct inmo_provider inmo_provider_average = {
+    .name = "average",
+    .inductive = 1,
+    .templates = 0,
+    .extra_rows = 0,
+    .regularises_output = 0,
+    .create = average_create,
+    .destroy = lookup_destroy,
+    .begin = lookup_begin,
+    .touches = lookup_touches,
+    .forward = lookup_forward,
+    .base_rows = 1,
+    .base = average_base,
+    .backward = lookup_backward,
+};

@@ -1,0 +1,42 @@
+/* quantised.h - the k best of many rows for one query, exactly, from a first pass over one byte a number.
+ *
+ * A row x is stored as x ≈ s·c, c bytes, with the length of what is left out, ρ = ‖x − s·c‖. The query q is
+ * rounded to 7 bits, q ≈ t·b. Then
+ *
+ *     |q·x − s·t·(b·c)|  ≤  ‖q‖·ρ + ‖q − t·b‖·‖s·c‖        (Cauchy-Schwarz, twice)
+ *
+ * so each row has a lower and an upper bound. Rows whose upper bound is below the k-th largest lower bound
+ * cannot be among the k best; the others, few, are scored in float. The result is that of scoring every row, bit
+ * for bit, for less than a third of the memory read when d = 64: a row is d + 12 bytes instead of 4 d, read
+ * once.
+ *
+ *     bytes: blocks of 16 rows; in a block, for each group of 4 numbers, 16 rows x 4 bytes (kernel.h) */
+#ifndef INMO_SCORE_QUANTISED_H
+#define INMO_SCORE_QUANTISED_H
+
+#include "base/status.h"
+#include "kernel/kernel.h"
+#include "score/rank.h"
+
+struct inmo_quantised {
+    int64_t rows;
+    int dim;
+    const float *exact;       // (rows, dim) not owned
+    struct inmo_bytes bytes;  // its left_out has room for the rounding of float scores, too
+};
+
+enum inmo_status inmo_quantised_make(const float *rows, int64_t count, int dim, struct inmo_quantised **quantised,
+                                     struct inmo_error *error);
+void inmo_quantised_free(struct inmo_quantised *quantised);
+
+/* The k best rows that are not closed (closed NULL: none is), into top, which has room for k and is sorted, best
+ * first. scored (may be NULL): how many rows had to be scored in float. */
+enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query,
+                                    const uint8_t *closed, struct inmo_top *top, int64_t *scored,
+                                    struct inmo_error *error);
+
+/* The naive twin: every row is scored in float. */
+void inmo_scan_top(const float *rows, int64_t count, int dim, const float *query, const uint8_t *closed,
+                   struct inmo_top *top);
+
+#endif

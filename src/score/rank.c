@@ -1,0 +1,328 @@
+/* rank.c - see rank.h. Blocks and tiles have fixed sizes, so a user's scores, and with them the order of near ties,
+ * do not depend on the number of threads. */
+#include "score/rank.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "kernel/kernel.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { USERS = 192, ITEMS = 1024, MASKS = 4, FILLED = 8 << 20 /* scores of a filled block, at most */ };
+
+/* What walks add to the scores of a block of users: entries of user n from begin[n] on, ascending. */
+struct walked {
+    struct inmo_walk_space space;
+    int32_t *item;
+    float *value;
+    int64_t capacity, begin[USERS + 1], cursor[USERS];
+};
+
+/* What one thread works with; filled scores are of all items, and of `users` users. */
+struct workspace {
+    float *user;     // (USERS, dim)
+    float *score;    // (USERS, ITEMS) or (users, items)
+    float *top_score;// (USERS, k)
+    int32_t *hit;    // (ITEMS)
+    int64_t *cursor; // (USERS, MASKS) next masked item
+    void *scratch;   // of the function that fills
+    struct walked walked;
+};
+
+/* Users of a block: filled ones as the function likes it, within the bounds of memory. */
+static int32_t block_users(const struct inmo_rank *job)
+{
+    int32_t fit = job->items > 0 ? FILLED / job->items : USERS, users = job->fill ? job->fill->users : USERS;
+    if (job->fill && users > fit)
+        users = fit;
+    return users < 1 ? 1 : users > USERS ? USERS : users;
+}
+
+static void workspace_free(struct workspace *space)
+{
+    inmo_free(space->walked.value);
+    inmo_free(space->walked.item);
+    inmo_walk_space_free(&space->walked.space);
+    inmo_free(space->scratch);
+    inmo_free(space->cursor);
+    inmo_free(space->hit);
+    inmo_free(space->top_score);
+    inmo_free(space->score);
+    inmo_free(space->user);
+}
+
+static int workspace_make(struct workspace *space, const struct inmo_rank *job)
+{
+    *space = (struct workspace){0};
+    space->user = inmo_alloc((size_t)USERS * (size_t)job->dim, sizeof(float));
+    space->score = job->fill ? inmo_alloc((size_t)block_users(job) * (size_t)job->items, sizeof(float))
+                             : inmo_alloc((size_t)USERS * ITEMS, sizeof(float));
+    space->scratch = inmo_alloc_zero(job->fill ? job->fill->scratch_bytes : 0, 1);
+    space->top_score = inmo_alloc((size_t)USERS * (size_t)job->k, sizeof(float));
+    space->hit = inmo_alloc(ITEMS, sizeof(int32_t));
+    space->cursor = inmo_alloc((size_t)USERS * MASKS, sizeof(int64_t));
+    if (job->walks && inmo_walk_space_make(&space->walked.space, job->items) != 0)
+        return -1;
+    return space->user && space->score && space->top_score && space->hit && space->cursor && space->scratch
+               ? 0
+               : -1;
+}
+
+/* Scores of masked items become -inf, which nothing exceeds. A mask is ascending, so each tile goes on where the last
+ * one ended. */
+static void mask_tile(const struct inmo_rank *job, const int32_t *place, int32_t who, int64_t *cursor, int32_t begin,
+                      int32_t end, float *score)
+{
+    for (int m = 0; m < MASKS && job->mask[m]; m++) {
+        const struct inmo_csr *mask = job->mask[m];
+        int64_t at = cursor[m], stop;
+        if (!mask->offset)
+            continue;
+        stop = mask->offset[who + 1];
+        for (; at < stop; at++) {
+            int32_t item = place ? place[mask->column[at]] : mask->column[at];
+            if (item >= end)
+                break;
+            if (item >= begin)
+                score[item - begin] = -INFINITY;
+        }
+        cursor[m] = at;
+    }
+}
+
+/* Masks a tile of one user's scores and takes those that belong to the k best so far. */
+static void take_tile(const struct inmo_rank *job, const int32_t *place, int32_t n, int32_t first, int32_t begin,
+                      int32_t tile, float *score, struct workspace *space, int32_t *kept)
+{
+    size_t k = (size_t)job->k;
+    struct inmo_top top = {job->k, *kept, space->top_score + (size_t)n * k, job->top_item + (size_t)(first + n) * k};
+    int32_t hits;
+    mask_tile(job, place, job->who[first + n], space->cursor + n * MASKS, begin, begin + tile, score);
+    hits = inmo_kernels()->above(tile, score, inmo_top_bound(&top), space->hit);
+    for (int32_t h = 0; h < hits; h++)
+        inmo_top_add(&top, score[space->hit[h]], begin + space->hit[h]);
+    *kept = top.count;
+}
+
+/* Collects the walks of a block's users; items become places. 0, or -1 when memory is short. */
+static int walk_block(const struct inmo_rank *job, const int32_t *place, int32_t first, int32_t count,
+                      struct walked *walked)
+{
+    const struct inmo_graph *graph = job->walks->graph;
+    int64_t most = 0, at = 0;
+    for (int32_t n = 0; n < count; n++)
+        most += inmo_walks_most(job->walks, inmo_graph_degree(graph, job->who[first + n]));
+    if (most > walked->capacity) {
+        inmo_free(walked->item);
+        inmo_free(walked->value);
+        walked->capacity = most;
+        walked->item = inmo_alloc((size_t)most, sizeof *walked->item);
+        walked->value = inmo_alloc((size_t)most, sizeof *walked->value);
+    }
+    if (most > 0 && (!walked->item || !walked->value))
+        return -1;
+    for (int32_t n = 0; n < count; n++) {
+        int32_t u = job->who[first + n], found, kept = 0;
+        int32_t *item = walked->item + at;
+        float *value = walked->value + at;
+        found = inmo_walks_collect(job->walks, graph->neighbour + graph->offset[u], (int32_t)inmo_graph_degree(graph, u),
+                                   graph->users, &walked->space, item, value);
+        for (int32_t e = 0; e < found; e++)
+            if (!place || place[item[e]] >= 0) {
+                item[kept] = place ? place[item[e]] : item[e];
+                value[kept++] = value[e];
+            }
+        walked->begin[n] = walked->cursor[n] = at;
+        at += kept;
+    }
+    walked->begin[count] = at;
+    return 0;
+}
+
+static void add_walks(struct walked *walked, int32_t n, int32_t begin, int32_t end, float *score)
+{
+    int64_t at = walked->cursor[n];
+    for (; at < walked->begin[n + 1] && walked->item[at] < end; at++)
+        score[walked->item[at] - begin] += walked->value[at];
+    walked->cursor[n] = at;
+}
+
+static void rank_products(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
+                          int32_t first, int32_t count, struct workspace *space, int32_t *kept)
+{
+    size_t dim = (size_t)job->dim;
+    for (int32_t n = 0; n < count; n++)
+        memcpy(space->user + (size_t)n * dim, job->user + (size_t)job->who[first + n] * dim, dim * sizeof(float));
+    for (int32_t begin = 0; begin < items; begin += ITEMS) {
+        int32_t tile = items - begin < ITEMS ? items - begin : ITEMS;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, tile, job->dim, 1, space->user, job->dim,
+                    item + (size_t)begin * dim, job->dim, 0, space->score, ITEMS);
+        for (int32_t n = 0; n < count; n++) {
+            if (job->walks)
+                add_walks(&space->walked, n, begin, begin + tile, space->score + (size_t)n * ITEMS);
+            take_tile(job, place, n, first, begin, tile, space->score + (size_t)n * ITEMS, space, kept + n);
+        }
+    }
+}
+
+static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32_t items, int32_t first, int32_t count,
+                        struct workspace *space, int32_t *kept)
+{
+    job->fill->scores(job->fill->context, job->who + first, count, space->scratch, space->score);
+    for (int32_t n = 0; n < count; n++) {
+        float *score = space->score + (size_t)n * (size_t)job->items;
+        for (int32_t c = 0; job->candidate && c < items; c++) /* ascending, so none is overwritten before it moved */
+            score[c] = score[job->candidate[c]];
+        for (int32_t begin = 0; begin < items; begin += ITEMS)
+            take_tile(job, place, n, first, begin, items - begin < ITEMS ? items - begin : ITEMS, score + begin, space,
+                      kept + n);
+    }
+}
+
+/* 0, or -1 when memory is short. */
+static int rank_block(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
+                      int32_t first, int32_t users, struct workspace *space)
+{
+    int32_t count = job->count - first < users ? job->count - first : users;
+    int32_t kept[USERS] = {0};
+    size_t k = (size_t)job->k;
+    if (job->walks && walk_block(job, place, first, count, &space->walked) != 0)
+        return -1;
+    for (int32_t n = 0; n < count; n++)
+        for (int m = 0; m < MASKS && job->mask[m]; m++)
+            if (job->mask[m]->offset)
+                space->cursor[n * MASKS + m] = job->mask[m]->offset[job->who[first + n]];
+    if (job->fill)
+        rank_filled(job, place, items, first, count, space, kept);
+    else
+        rank_products(job, item, place, items, first, count, space, kept);
+    for (int32_t n = 0; n < count; n++) {
+        int32_t *best = job->top_item + (size_t)(first + n) * k;
+        struct inmo_top top = {job->k, kept[n], space->top_score + (size_t)n * k, best};
+        inmo_top_sort(&top);
+        for (int32_t j = 0; j < job->k; j++)
+            best[j] = j < kept[n] ? (job->candidate ? job->candidate[best[j]] : best[j]) : -1;
+        if (job->top_score)
+            memcpy(job->top_score + (size_t)(first + n) * k, space->top_score + (size_t)n * k, k * sizeof(float));
+    }
+    return 0;
+}
+
+/* The rows of the candidates alone, and where each item stands among them: one that is no candidate stands at -1,
+ * before every tile. */
+static enum inmo_status pack_candidates(const struct inmo_rank *job, float **item, int32_t **place,
+                                        struct inmo_error *error)
+{
+    size_t dim = (size_t)job->dim;
+    *item = inmo_alloc((size_t)job->candidates * dim, sizeof **item);
+    *place = inmo_alloc((size_t)job->items, sizeof **place);
+    if (!*item || !*place)
+        return inmo_fail_memory(error, "ranking");
+    memset(*place, 0xff, (size_t)job->items * sizeof **place);
+    for (int32_t n = 0; n < job->candidates; n++) {
+        if (!job->fill)
+            memcpy(*item + (size_t)n * dim, job->item + (size_t)job->candidate[n] * dim, dim * sizeof(float));
+        (*place)[job->candidate[n]] = n;
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    float *packed = NULL;
+    int32_t *place = NULL;
+    int blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    double start = inmo_now(), shown = start;
+    int32_t items = job->candidate ? job->candidates : job->items, users = block_users(job);
+    atomic_int failed = 0, stop = 0;
+    atomic_int done = 0;
+
+    if (job->candidate) {
+        status = pack_candidates(job, &packed, &place, error);
+        if (status)
+            goto finish;
+    }
+    openblas_set_num_threads(1); /* the blocks are the parallelism */
+#pragma omp parallel num_threads(threads)
+    {
+        struct workspace space;
+        int ready = workspace_make(&space, job) == 0;
+        if (!ready)
+            atomic_store(&failed, 1);
+#pragma omp for schedule(dynamic)
+        for (int32_t first = 0; first < job->count; first += users) {
+            if (!ready || atomic_load(&failed) || atomic_load(&stop))
+                continue;
+            if (rank_block(job, packed ? packed : job->item, place, items, first, users, &space) != 0)
+                atomic_store(&failed, 1);
+            atomic_fetch_add(&done, users);
+#pragma omp critical(inmo_rank_hooks)
+            if (hooks && inmo_now() - shown > 0.2) {
+                struct inmo_progress progress = {"ranking", atomic_load(&done), job->count, "users",
+                                                 inmo_now() - start, NAN, NAN, NAN};
+                shown = inmo_now();
+                inmo_report_progress(hooks, &progress);
+                if (inmo_is_interrupted(hooks))
+                    atomic_store(&stop, 1);
+            }
+        }
+        workspace_free(&space);
+    }
+    openblas_set_num_threads(blas_threads);
+    if (atomic_load(&failed))
+        status = inmo_fail_memory(error, "ranking");
+    else if (atomic_load(&stop))
+        status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while ranking");
+finish:
+    inmo_free(place);
+    inmo_free(packed);
+    return status;
+}
+
+enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_error *error)
+{
+    double *score = inmo_alloc((size_t)job->items, sizeof *score);
+    float *filled = inmo_alloc((size_t)job->items, sizeof *filled);
+    void *scratch = inmo_alloc_zero(job->fill ? job->fill->scratch_bytes : 0, 1);
+    if (!score || !filled || !scratch) {
+        inmo_free(scratch);
+        inmo_free(filled);
+        inmo_free(score);
+        return inmo_fail_memory(error, "ranking");
+    }
+    for (int32_t n = 0; n < job->count; n++) {
+        int32_t u = job->who[n];
+        if (job->fill)
+            job->fill->scores(job->fill->context, &u, 1, scratch, filled);
+        for (int32_t i = 0; i < job->items; i++) {
+            int ranked = !job->candidate;
+            for (int32_t c = 0; c < job->candidates && !ranked; c++)
+                ranked = job->candidate[c] == i;
+            for (int m = 0; m < MASKS && job->mask[m]; m++)
+                ranked = ranked && !inmo_csr_has(job->mask[m], u, i);
+            score[i] = !ranked ? -INFINITY : job->fill ? filled[i] : 0;
+            for (int j = 0; j < job->dim && ranked; j++)
+                score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
+            for (int64_t e = 0; job->walks && ranked && e < inmo_graph_degree(job->walks->graph, u); e++)
+                score[i] += inmo_walks_between(job->walks, job->walks->graph->neighbour[job->walks->graph->offset[u] + e] -
+                                               job->walks->graph->users, i);
+        }
+        for (int32_t j = 0; j < job->k; j++) {
+            int32_t best = -1;
+            for (int32_t i = 0; i < job->items; i++)
+                if (score[i] > -INFINITY && (best < 0 || score[i] > score[best]))
+                    best = i;
+            job->top_item[(int64_t)n * job->k + j] = best;
+            if (best >= 0)
+                score[best] = -INFINITY;
+        }
+    }
+    inmo_free(scratch);
+    inmo_free(filled);
+    inmo_free(score);
+    return INMO_OK;
+}

@@ -1,0 +1,136 @@
+/* scorer.c - see scorer.h. */
+#include "score/scorer.h"
+
+#include "base/memory.h"
+#include "kernel/kernel.h"
+
+#include <cblas.h>
+
+void inmo_scorer_close(struct inmo_scorer *scorer)
+{
+    inmo_walks_free(scorer->walks);
+    inmo_head_source_close(&scorer->head);
+    inmo_free(scorer->base);
+    inmo_free(scorer->memory);
+    inmo_free(scorer->r);
+    if (scorer->state)
+        scorer->model->kind->system->close(scorer->state);
+    *scorer = (struct inmo_scorer){0};
+}
+
+struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user)
+{
+    return (struct inmo_history){user, (int32_t)inmo_graph_degree(graph, user), graph->users,
+                                 graph->neighbour + graph->offset[user], NULL};
+}
+
+static void fill_scores(const void *context, const int32_t *who, int32_t count, void *scratch, float *score)
+{
+    enum { AT_ONCE = 192 };
+    const struct inmo_scorer *scorer = context;
+    struct inmo_history history[AT_ONCE];
+    for (int32_t done = 0, part; done < count; done += part) {
+        part = count - done < AT_ONCE ? count - done : AT_ONCE;
+        for (int32_t n = 0; n < part; n++)
+            history[n] = inmo_history_of(scorer->graph, who[done + n]);
+        scorer->model->kind->system->score(scorer->state, history, part, scratch,
+                                           score + (size_t)done * (size_t)scorer->graph->items);
+    }
+}
+
+static enum inmo_status open_system(struct inmo_scorer *scorer, const struct inmo_model_binding *bound,
+                                    struct inmo_error *error)
+{
+    const struct inmo_system *system = scorer->model->kind->system;
+    enum inmo_status status = system->open(scorer->model, bound, &scorer->state, error);
+    if (status)
+        return status;
+    if (system->vectors)
+        return system->vectors(scorer->state, scorer->r, error);
+    scorer->fill = (struct inmo_fill){fill_scores, scorer,
+                                      system->scratch_bytes ? system->scratch_bytes(scorer->state) : 0, system->users};
+    return INMO_OK;
+}
+
+static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_model_binding *bound, double alpha,
+                                  int with_memory, struct inmo_error *error)
+{
+    const struct inmo_model *model = scorer->model;
+    const struct inmo_provider *provider = model->kind->provider;
+    const struct inmo_graph *graph = scorer->graph;
+    enum inmo_status status;
+    if (with_memory) {
+        size_t width = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
+        scorer->memory = inmo_alloc((size_t)scorer->graph->nodes * width, sizeof(float));
+        scorer->base = inmo_alloc_zero((size_t)(provider->base_rows > 0 ? provider->base_rows : 1) * (size_t)model->dim,
+                                       sizeof(float));
+        if (!scorer->memory || !scorer->base)
+            return inmo_fail_memory(error, "the representations");
+        if (provider->base && provider->base(&bound->binding, model->parameter, model->own, scorer->base))
+            return inmo_fail_memory(error, "the representations");
+    }
+    status = inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha,
+                            model->popularity, scorer->r, scorer->memory, error);
+    if (!status && model->kind->head) {
+        status = inmo_head_source_open(&scorer->head, model->kind->head, scorer->dim, inmo_model_head(model),
+                                       scorer->r, graph->users, graph->items, error);
+        scorer->fill = scorer->head.fill;
+    }
+    if (!status && model->walks > 0)
+        status = inmo_walks_make(graph, model->walks, model->popularity, model->walk_neighbours, NULL, &scorer->walks, error);
+    return status;
+}
+
+enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
+                                  const struct inmo_model_binding *bound, double alpha, int with_memory,
+                                  struct inmo_error *error)
+{
+    const struct inmo_graph *graph = bound->binding.graph;
+    enum inmo_status status;
+    *scorer = (struct inmo_scorer){.model = model, .graph = graph, .dim = inmo_model_width(model)};
+    scorer->by_dot = scorer->dim > 0 && !model->kind->head;
+    scorer->r = inmo_alloc((size_t)graph->nodes * (size_t)scorer->dim, sizeof(float));
+    if (!scorer->r)
+        status = inmo_fail_memory(error, "the representations");
+    else
+        status = model->kind->system ? open_system(scorer, bound, error)
+                                     : represent(scorer, bound, alpha, with_memory, error);
+    if (status)
+        inmo_scorer_close(scorer);
+    return status;
+}
+
+void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job)
+{
+    job->items = scorer->graph->items;
+    job->dim = scorer->dim;
+    job->user = scorer->r;
+    job->item = scorer->r + (size_t)scorer->graph->users * (size_t)scorer->dim;
+    job->fill = scorer->by_dot ? NULL : &scorer->fill;
+    job->walks = scorer->walks;
+}
+
+enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
+                                 struct inmo_error *error)
+{
+    int blas_threads = openblas_get_num_threads();
+    void *scratch = inmo_alloc_zero(scorer->fill.scratch_bytes, 1);
+    if (!scratch)
+        return inmo_fail_memory(error, "the scores");
+    openblas_set_num_threads(1); /* as in a ranking: the same bytes */
+    if (scorer->head.scores)
+        scorer->head.head->score(scorer->head.scores, who->r, 1, scratch, score);
+    else
+        scorer->model->kind->system->score(scorer->state, who, 1, scratch, score);
+    openblas_set_num_threads(blas_threads);
+    inmo_free(scratch);
+    return INMO_OK;
+}
+
+double inmo_scorer_pair(const struct inmo_scorer *scorer, const float *r, int32_t item)
+{
+    const float *other = scorer->r + ((size_t)scorer->graph->users + (size_t)item) * (size_t)scorer->dim;
+    if (scorer->by_dot)
+        return inmo_kernels()->dot(scorer->dim, r, other);
+    return scorer->head.head->pair(scorer->dim, inmo_model_head(scorer->model), r, other);
+}

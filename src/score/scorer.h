@@ -1,0 +1,40 @@
+/* scorer.h - a model on a graph, ready to score: vectors whose dot product is the score, or a system's own function.
+ * What evaluation, validation and views use, whatever the model's shape. */
+#ifndef INMO_SCORE_SCORER_H
+#define INMO_SCORE_SCORER_H
+
+#include "score/head_source.h"
+#include "score/rank.h"
+#include "model/model.h"
+
+struct inmo_scorer {
+    const struct inmo_model *model;
+    const struct inmo_graph *graph;
+    int dim;                          /* columns of r; 0: no vectors */
+    int by_dot;                       /* the score is the dot product of two rows of r */
+    float *r;                         // (nodes, dim)
+    /* What folding in somebody takes, when asked for; NULL for systems. */
+    float *memory;                    // (nodes, the backbone's memory width)
+    float *base;                      // (provider's base_rows, model's dim) see seam.h; zero for lookup
+    struct inmo_system_state *state;  // of a system, else NULL
+    struct inmo_head_source head;     // of a model with a head, else empty
+    struct inmo_fill fill;
+    struct inmo_walks *walks;         // added to dot products; NULL: none
+};
+
+/* Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */
+enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
+                                  const struct inmo_model_binding *bound, double alpha, int with_memory,
+                                  struct inmo_error *error);
+void inmo_scorer_close(struct inmo_scorer *scorer);
+/* The part of a ranking that says where scores come from. */
+void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job);
+/* One person's scores (items), where they are no dot products. With a head, by who->r. */
+enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
+                                 struct inmo_error *error);
+/* The score of somebody with the representation r for one item, of a model with vectors. */
+double inmo_scorer_pair(const struct inmo_scorer *scorer, const float *r, int32_t item);
+/* The history of a user of the graph. */
+struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user);
+
+#endif
