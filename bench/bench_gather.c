@@ -1,6 +1,6 @@
-/* bench_gather.c - one whole sparse product of the graph, alone: milliseconds and the bytes of rows gathered a second, in
- * float and half storage; and the same with every neighbour among 1,024 rows, which lie in the core's own cache and so
- * show what the memory costs.
+/* bench_gather.c - one whole sparse product of the graph, alone: milliseconds and the bytes of rows gathered a
+ * second, in float and half storage; and the same with every neighbour among 1,024 rows, which lie in the core's
+ * own cache and so show what the memory costs.
  *
  *     bench_gather DATA */
 #include "base/memory.h"
@@ -41,16 +41,16 @@ int main(int argc, char **argv)
     if (!x || !out || !half || !half_out)
         return 1;
     struct inmo_gather whole = {.graph = graph, .dim = DIM, .x = x, .scale = graph->inverse_degree, .out = out};
-    struct inmo_gather rough = {.graph = graph, .dim = DIM, .half = half, .scale = graph->inverse_degree,
-                                .half_out = half_out};
+    struct inmo_gather rough = {
+        .graph = graph, .dim = DIM, .half = half, .scale = graph->inverse_degree, .half_out = half_out};
     for (int near = 0; near < 2; near++) {
         for (int64_t e = 0; near && e < 2 * graph->edges; e++)
             graph->neighbour[e] %= NEAR_ROWS;
         double ms = best_ms(&whole), half_ms = best_ms(&rough), rows = 2.0 * (double)graph->edges;
         printf("{\"rows\": \"%s\", \"threads\": %d, \"float_ms\": %.2f, \"float_gb_s\": %.1f, \"half_ms\": %.2f, "
                "\"half_gb_s\": %.1f}\n",
-               near ? "in the core's cache" : "of the graph", inmo_threads(), ms, rows * 4 * DIM / ms * 1e-6, half_ms,
-               rows * 2 * DIM / half_ms * 1e-6);
+               near ? "in the core's cache" : "of the graph", inmo_threads(), ms, rows * 4 * DIM / ms * 1e-6,
+               half_ms, rows * 2 * DIM / half_ms * 1e-6);
     }
     inmo_free(half_out);
     inmo_free(half);

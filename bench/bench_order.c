@@ -1,6 +1,6 @@
 /* bench_order.c - what an order of the nodes is worth. The rows of a sparse product are taken one after the
- * other, so neighbours that two rows near each other share are still in the cache. Orders tried, users and items each
- * within their range:
+ * other, so neighbours that two rows near each other share are still in the cache. Orders tried, users and items
+ * each within their range:
  *
  *     none       as the data set has them
  *     random     the worst that could be: how kind "none" is already
@@ -11,10 +11,11 @@
  *
  *     bench_order DATA [DIM [ROUNDS [MODEL|- [paper|fast [THREADS [ORDER...]]]]]]
  *
- * prints for each order the seconds to make it and to renumber the graph; the share of a product's rows that a cache of
- * 2 MB would miss, in float and in half storage; and of one whole product in float and in half storage, and of a training
- * step of MODEL at the recipe's settings (-: none), the least processor milliseconds and the median ratio to the first
- * order, over rounds in which all orders take turns. Processor time, as other programs may have the processor in between. */
+ * prints for each order the seconds to make it and to renumber the graph; the share of a product's rows that a
+ * cache of 2 MB would miss, in float and in half storage; and of one whole product in float and in half storage,
+ * and of a training step of MODEL at the recipe's settings (-: none), the least processor milliseconds and the
+ * median ratio to the first order, over rounds in which all orders take turns. Processor time, as other programs
+ * may have the processor in between. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -90,7 +91,8 @@ static double degree_key(const struct inmo_graph *graph, int32_t node)
     return -(double)inmo_graph_degree(graph, node);
 }
 
-static void order_by(const struct inmo_graph *graph, double (*key)(const struct inmo_graph *, int32_t), int32_t *node)
+static void order_by(const struct inmo_graph *graph, double (*key)(const struct inmo_graph *, int32_t),
+                     int32_t *node)
 {
     struct keyed *list = room((size_t)graph->nodes, sizeof *list);
     for (int32_t v = 0; v < graph->nodes; v++)
@@ -104,7 +106,8 @@ static void order_by(const struct inmo_graph *graph, double (*key)(const struct 
 
 static void order_rcm(const struct inmo_graph *graph, int32_t *node)
 {
-    struct keyed *start = room((size_t)graph->nodes, sizeof *start), *next = room((size_t)graph->nodes, sizeof *next);
+    struct keyed *start = room((size_t)graph->nodes, sizeof *start),
+                 *next = room((size_t)graph->nodes, sizeof *next);
     int32_t *queue = room((size_t)graph->nodes, sizeof *queue), end = 0, user = 0, item = graph->users;
     char *seen = room((size_t)graph->nodes, 1);
     for (int32_t v = 0; v < graph->nodes; v++)
@@ -136,8 +139,8 @@ static void order_rcm(const struct inmo_graph *graph, int32_t *node)
 }
 
 /* Sorts one side by the mean place of the neighbours, those without any last. */
-static void pull_side(const struct inmo_graph *graph, int32_t first, int32_t count, struct keyed *list, int32_t *node,
-                      int32_t *place)
+static void pull_side(const struct inmo_graph *graph, int32_t first, int32_t count, struct keyed *list,
+                      int32_t *node, int32_t *place)
 {
     for (int32_t n = 0; n < count; n++) {
         int64_t sum = 0, degree = inmo_graph_degree(graph, first + n);
@@ -189,11 +192,12 @@ static struct inmo_graph *ordered(const struct inmo_graph *graph, const char *na
     return out;
 }
 
-/* Share of a whole product's rows that are not among the last so many different ones: what a cache of that size, which
- * forgets what was used longest ago, would miss. Counted, so the same on every machine. */
+/* Share of a whole product's rows that are not among the last so many different ones: what a cache of that size,
+ * which forgets what was used longest ago, would miss. Counted, so the same on every machine. */
 static double missed(const struct inmo_graph *graph, int32_t capacity)
 {
-    int32_t end = graph->nodes, held = 0; /* of a ring of the rows held, last used first; next and last are its links */
+    int32_t end = graph->nodes,
+            held = 0; /* of a ring of the rows held, last used first; next and last are its links */
     int32_t *next = room((size_t)end + 1, sizeof *next), *last = room((size_t)end + 1, sizeof *last);
     char *is_held = room((size_t)end, 1);
     int64_t misses = 0;
@@ -232,11 +236,15 @@ static void prepare(struct trial *trial, const struct inmo_graph *graph, const s
     double begin = inmo_now();
     trial->graph = ordered(graph, trial->name);
     trial->seconds = inmo_now() - begin;
-    if (model && inmo_stepper_new(inmo_model_kind_find(model), options, trial->graph, train, &trial->stepper, &error))
+    if (model &&
+        inmo_stepper_new(inmo_model_kind_find(model), options, trial->graph, train, &trial->stepper, &error))
         stop(error.message);
     /* Arrays of its own: where in memory an array came to lie should not be one order's luck in both storages. */
-    trial->whole = (struct inmo_gather){.graph = trial->graph, .dim = dim, .scale = trial->graph->inverse_degree,
-                                        .x = room(size, sizeof(float)), .out = room(size, sizeof(float))};
+    trial->whole = (struct inmo_gather){.graph = trial->graph,
+                                        .dim = dim,
+                                        .scale = trial->graph->inverse_degree,
+                                        .x = room(size, sizeof(float)),
+                                        .out = room(size, sizeof(float))};
     trial->rough = trial->whole;
     trial->rough.x = NULL;
     trial->rough.out = NULL;
@@ -300,15 +308,15 @@ int main(int argc, char **argv)
     if (inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error))
         stop(error.message);
     options.dim = dim;
-    options.start = "random";  /* a spectral one takes seconds, and no step is longer or shorter for it */
+    options.start = "random"; /* a spectral one takes seconds, and no step is longer or shorter for it */
     for (int t = 0; t < count; t++) {
         trial[t].name = argc > 7 ? argv[7 + t] : all[t];
         prepare(&trial[t], graph, &data->train, dim, model, &options);
     }
-    for (int round = -1; round < rounds; round++)  /* the first is a warm-up, and written over */
+    for (int round = -1; round < rounds; round++) /* the first is a warm-up, and written over */
         for (int t = 0; t < count; t++)
             measure(&trial[t], round < 0 ? 0 : round, model ? options.learning_rate : 0);
     for (int t = 0; t < count; t++)
         report(&trial[t], &trial[0], dim, rounds);
-    return 0;  /* what was measured goes with the process */
+    return 0; /* what was measured goes with the process */
 }

@@ -41,14 +41,21 @@ int main(int argc, char **argv)
         r[n] = (float)inmo_random_normal(inmo_key(1, 99), n);
     for (int32_t u = 0; u < users; u++)
         who[u] = u;
-    struct inmo_rank job = {.dim = DIM, .user = r, .item = r + (size_t)users * DIM, .items = items, .who = who,
-                            .count = users, .mask = {&data->train, &data->valid}, .k = K, .top_item = top};
+    struct inmo_rank job = {.dim = DIM,
+                            .user = r,
+                            .item = r + (size_t)users * DIM,
+                            .items = items,
+                            .who = who,
+                            .count = users,
+                            .mask = {&data->train, &data->valid},
+                            .k = K,
+                            .top_item = top};
     openblas_set_num_threads(inmo_threads());
     for (int n = 0; n < rounds; n++) {
         double begin = inmo_now();
         for (int32_t first = 0; first < users; first += BLOCK)
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, users - first < BLOCK ? users - first : BLOCK, items,
-                        DIM, 1, r + (size_t)first * DIM, DIM, job.item, DIM, 0, score, items);
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, users - first < BLOCK ? users - first : BLOCK,
+                        items, DIM, 1, r + (size_t)first * DIM, DIM, job.item, DIM, 0, score, items);
         bare[n] = inmo_now() - begin;
         begin = inmo_now();
         if (inmo_rank(&job, NULL, &error))
@@ -58,7 +65,8 @@ int main(int argc, char **argv)
     qsort(bare, (size_t)rounds, sizeof *bare, by_size);
     qsort(full, (size_t)rounds, sizeof *full, by_size);
     flops = 2.0 * users * items * DIM;
-    printf("{\"users\": %d, \"items\": %d, \"threads\": %d, \"product_s\": %.3f, \"product_gflops\": %.1f, \"rank_s\": %.3f, "
+    printf("{\"users\": %d, \"items\": %d, \"threads\": %d, \"product_s\": %.3f, \"product_gflops\": %.1f, "
+           "\"rank_s\": %.3f, "
            "\"ratio\": %.2f}\n",
            users, items, inmo_threads(), bare[rounds / 2], 1e-9 * flops / bare[rounds / 2], full[rounds / 2],
            full[rounds / 2] / bare[rounds / 2]);

@@ -1,11 +1,11 @@
-/* bench_recommend.c - how long one recommendation takes for somebody unseen: a history of 50 items folded in and all items
- * ranked, exactly, on one core.
+/* bench_recommend.c - how long one recommendation takes for somebody unseen: a history of 50 items folded in and
+ * all items ranked, exactly, on one core.
  *
  *     bench_recommend MODEL [REQUESTS]
  *
- * Prints one JSON line: the median and the 99th percentile of inmo_recommend, how many items had to be scored in float,
- * beside it a plain scan of all items, interleaved; and how long the model took to load and its view to make (all
- * threads). */
+ * Prints one JSON line: the median and the 99th percentile of inmo_recommend, how many items had to be scored in
+ * float, beside it a plain scan of all items, interleaved; and how long the model took to load and its view to
+ * make (all threads). */
 #include "base/random.h"
 #include "base/threads.h"
 #include "score/quantised.h"
@@ -76,8 +76,8 @@ int main(int argc, char **argv)
     qsort(plain, (size_t)requests, sizeof *plain, by_size);
     printf("{\"items\": %d, \"dim\": %d, \"requests\": %d, \"recommend_p50_ms\": %.3f, \"recommend_p99_ms\": %.3f, "
            "\"plain_scan_p50_ms\": %.3f, \"items_scored_in_float\": %.0f, \"load_ms\": %.1f, \"view_ms\": %.1f}\n",
-           view->items.count, view->scorer.dim, requests, fast[requests / 2], fast[requests * 99 / 100], plain[requests / 2],
-           scored_sum / requests, 1e3 * (loaded - begun), 1e3 * (viewed - loaded));
+           view->items.count, view->scorer.dim, requests, fast[requests / 2], fast[requests * 99 / 100],
+           plain[requests / 2], scored_sum / requests, 1e3 * (loaded - begun), 1e3 * (viewed - loaded));
     inmo_view_free(view);
     inmo_model_free(model);
     return 0;

@@ -13,9 +13,9 @@
  *     librsb      rsb_spmm of A with the values 1/degree, one product, after its own tuning for exactly this
  *                 product; row-major operands
  *
- * The rounds are interleaved, each result is compared with ours, and a JSON line gives medians in milliseconds and the
- * ratios to ours, round by round: median, least, most. Libraries this was not built with are left out. Ours asks for huge
- * pages; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 gives them to the others, too (bench/run.sh). */
+ * The rounds are interleaved, each result is compared with ours, and a JSON line gives medians in milliseconds
+ * and the ratios to ours, round by round: median, least, most. Libraries this was not built with are left out.
+ * Ours asks for huge pages; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 gives them to the others, too (bench/run.sh). */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"

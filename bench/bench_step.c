@@ -2,9 +2,10 @@
  *
  *     bench_step DATA MODEL [STEPS [THREADS [float|half [BATCH [ORDER]]]]]
  *
- * prints one JSON line: median and least, and the median processor time of the first thread, over rounds of the mean step
- * of a round, after a warm-up. A round is 16 steps, as many batches as are made at once, or a multiple; models whose rows are brought up to date lazily are warm only after
- * INMO_LAZY_EARLY + INMO_LAZY_WINDOW steps. */
+ * prints one JSON line: median and least, and the median processor time of the first thread, over rounds of the
+ * mean step of a round, after a warm-up. A round is 16 steps, as many batches as are made at once, or a
+ * multiple; models whose rows are brought up to date lazily are warm only after INMO_LAZY_EARLY +
+ * INMO_LAZY_WINDOW steps. */
 #include "base/threads.h"
 #include "data/dataset.h"
 #include "graph/order.h"
@@ -67,7 +68,8 @@ int main(int argc, char **argv)
     }
     qsort(ms, (size_t)rounds, sizeof *ms, by_size);
     qsort(own_ms, (size_t)rounds, sizeof *own_ms, by_size);
-    printf("{\"model\": \"%s\", \"threads\": %d, \"kernel\": \"%s\", \"storage\": \"%s\", \"batch\": %d, \"ms_per_step\": %.4f, "
+    printf("{\"model\": \"%s\", \"threads\": %d, \"kernel\": \"%s\", \"storage\": \"%s\", \"batch\": %d, "
+           "\"ms_per_step\": %.4f, "
            "\"least_ms\": %.4f, \"processor_ms\": %.4f, \"triples_per_second\": %.0f}\n",
            argv[2], inmo_threads(), inmo_kernels()->name, options.storage, options.batch, ms[rounds / 2], ms[0],
            own_ms[rounds / 2], 1e3 * options.batch / ms[rounds / 2]);

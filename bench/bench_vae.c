@@ -59,8 +59,8 @@ int main(int argc, char **argv)
             ms[n] = 1e3 * (inmo_now() - begin);
     }
     qsort(ms, (size_t)steps, sizeof *ms, by_size);
-    printf("{\"model\": \"mult-vae\", \"threads\": %d, \"ms_per_step\": %.3f, \"least_ms\": %.3f}\n", inmo_threads(),
-           ms[steps / 2], ms[0]);
+    printf("{\"model\": \"mult-vae\", \"threads\": %d, \"ms_per_step\": %.3f, \"least_ms\": %.3f}\n",
+           inmo_threads(), ms[steps / 2], ms[0]);
     learning->destroy(learner);
     inmo_free(block.root);
     inmo_free(block.m);

@@ -118,8 +118,8 @@ static void print_table(const struct inmo_bench_report *report)
             print_rates(report, report->rate[n].what);
     printf("%s users, %s items, %s interactions, d = 64\n", cli_thousands(report->users, a),
            cli_thousands(report->items, b), cli_thousands(report->interactions, c));
-    printf("  %-32s %7s %8s %8s  %-10s %9s %9s %6s\n", "", "threads", "MB", "Mflop", "bound by", "limit ms", "took ms",
-           "ratio");
+    printf("  %-32s %7s %8s %8s  %-10s %9s %9s %6s\n", "", "threads", "MB", "Mflop", "bound by", "limit ms",
+           "took ms", "ratio");
     for (size_t n = 0; n < report->kernel_count; n++) {
         const struct inmo_bench_kernel *kernel = &report->kernel[n];
         printf("  %-32s %7d %8.1f %8.1f  %-10s %9.3f %9.3f %6.2f\n", kernel->name, kernel->threads,
@@ -153,13 +153,16 @@ const struct cli_command cli_bench = {
     .name = "bench",
     .arguments = "[DATA]",
     .summary = "how near to the machine's limits the engine works",
-    .description =
-        "Measures what this machine can do (bytes a second from each level of its memory, read, updated and gathered "
-        "in rows; multiply-adds a second) and then the kernels that training and serving spend their time in. Of each "
-        "it prints the bytes and flops it cannot do without, the time the machine needs for them at least, the time "
-        "it took (the median) and the ratio: 1 is the limit.\n\n"
-        "The graph is that of a prepared data set, or without DATA of a synthetic one of Gowalla's size. Results are "
-        "those of a quiet machine only when it is quiet.",
+    .description = "Measures what this machine can do (bytes a second from each level of its memory, read, updated "
+                   "and gathered "
+                   "in rows; multiply-adds a second) and then the kernels that training and serving spend their "
+                   "time in. Of each "
+                   "it prints the bytes and flops it cannot do without, the time the machine needs for them at "
+                   "least, the time "
+                   "it took (the median) and the ratio: 1 is the limit.\n\n"
+                   "The graph is that of a prepared data set, or without DATA of a synthetic one of Gowalla's "
+                   "size. Results are "
+                   "those of a quiet machine only when it is quiet.",
     .examples = "  inmo bench\n"
                 "  inmo bench data --threads 1 --json\n",
     .least_arguments = 0,

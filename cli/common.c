@@ -16,10 +16,10 @@ static const struct inmo_setting common_rows[] = {
      "Worker threads, 0 for all cores; the result is the same at any number."},
     {"quiet", 'b', offsetof(struct cli_common, quiet), 0, 0, NULL, COMMON, NULL, "No progress and no notes."},
 };
-static const struct inmo_setting json_row = {"json", 'b', offsetof(struct cli_common, json), 0, 0, NULL, COMMON,
-                                             NULL, "Print the result as JSON."};
-static const struct inmo_setting force_row = {"force", 'b', offsetof(struct cli_common, force), 0, 0, NULL, COMMON,
-                                              NULL, "Replace an output that exists."};
+static const struct inmo_setting json_row = {"json", 'b',  offsetof(struct cli_common, json), 0, 0, NULL,
+                                             COMMON, NULL, "Print the result as JSON."};
+static const struct inmo_setting force_row = {"force", 'b',  offsetof(struct cli_common, force), 0, 0, NULL,
+                                              COMMON,  NULL, "Replace an output that exists."};
 
 void cli_add_common(struct cli_options *options, struct cli_common *common, int which)
 {
@@ -122,8 +122,8 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
 /* ---- Models -------------------------------------------------------------------------------------------------- */
 
 static const struct inmo_setting view_rows[] = {
-    {"observed", 'l', offsetof(struct cli_view_options, observed), 0, 0, NULL, "What was seen since training", "LOG",
-     "Interactions observed since, also of users and items the model has never seen; nothing is retrained."},
+    {"observed", 'l', offsetof(struct cli_view_options, observed), 0, 0, NULL, "What was seen since training",
+     "LOG", "Interactions observed since, also of users and items the model has never seen; nothing is retrained."},
 };
 
 void cli_add_view(struct cli_options *options, struct cli_view_options *view, int with_reading)

@@ -76,7 +76,8 @@ enum inmo_status cli_read_ids(const char *path, struct cli_strings *list, struct
 enum inmo_status cli_gather_items(const char *items, const char *items_file, struct cli_strings *list,
                                   struct inmo_error *error);
 
-/* ---- training.c: commands that train -------------------------------------------------------------------------- */
+/* ---- training.c: commands that train
+ * -------------------------------------------------------------------------- */
 
 struct cli_training {
     struct inmo_train_options train;

@@ -97,7 +97,8 @@ static enum inmo_status read_json(struct cli_options *options, const char *path,
     if (!object)
         status = cli_fail(error, INMO_INPUT, "%s, line %d: %s", path, wrong.line, wrong.text);
     else
-        json_object_foreach(object, name, value) {
+        json_object_foreach(object, name, value)
+        {
             status = take_json(options, path, name, value, error);
             if (status)
                 break;
@@ -161,8 +162,8 @@ enum inmo_status cli_read_config(struct cli_options *options, const char *path, 
     options->assignment = NULL;
     options->assignment_count = 0;
     if (!status)
-        status = *trimmed(text) == '{' ? read_json(options, path, text, error)
-                                       : read_lines(options, path, text, error);
+        status =
+            *trimmed(text) == '{' ? read_json(options, path, text, error) : read_lines(options, path, text, error);
     for (size_t n = 0; n < given_count; n++) {
         cli_assign(options, given[n].row, given[n].text, given[n].where, 0);
         free(given[n].text);

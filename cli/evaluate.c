@@ -63,8 +63,8 @@ static void print_json(const struct cli_options *options, const struct evaluate_
                             json_pack("{sI so}", "users", (json_int_t)report->group[g].users, "metrics",
                                       group_json(&report->group[g], report->k_count)));
     cli_json_put(stdout,
-                 json_pack("{so ss so ss sI so so so so}", "model", cli_json_text(options->argument.value[0]), "name",
-                           info->name, "data", cli_json_text(options->argument.value[1]), "part",
+                 json_pack("{so ss so ss sI so so so so}", "model", cli_json_text(options->argument.value[0]),
+                           "name", info->name, "data", cli_json_text(options->argument.value[1]), "part",
                            settings->eval.part, "users", (json_int_t)report->group[0].users, "metrics",
                            group_json(&report->group[0], report->k_count), "groups", groups, "seconds",
                            cli_json_number(report->seconds), "inference_seconds",
@@ -114,8 +114,10 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status)
         status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
     if (!status && raw)
-        cli_note(INMO_WARNING, "%s is a raw log and was split anew; the scores are honest only if the model was "
-                 "trained on the same split (the same --split, --by and --seed)", options->argument.value[1]);
+        cli_note(INMO_WARNING,
+                 "%s is a raw log and was split anew; the scores are honest only if the model was "
+                 "trained on the same split (the same --split, --by and --seed)",
+                 options->argument.value[1]);
     if (!status)
         status = inmo_evaluate(model, dataset, &settings->eval, cli_hooks(), &report, error);
     cli_hooks_end();

@@ -47,9 +47,8 @@ static void put_npy(FILE *stream, const struct source *source)
     const uint16_t one = 1;
     const char *order = *(const unsigned char *)&one ? "<f4" : ">f4"; /* as this machine stores floats */
     char header[256];
-    int used = snprintf(header, sizeof header,
-                        "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %d), }", order,
-                        (long long)source->matrix.rows, source->matrix.columns);
+    int used = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %d), }",
+                        order, (long long)source->matrix.rows, source->matrix.columns);
     int padded = (10 + used + 1 + 63) / 64 * 64 - 10;
 
     memset(header + used, ' ', (size_t)(padded - used));
@@ -58,7 +57,8 @@ static void put_npy(FILE *stream, const struct source *source)
     fputc(padded & 255, stream);
     fputc(padded >> 8, stream);
     fwrite(header, 1, (size_t)padded, stream);
-    fwrite(source->matrix.value, sizeof(float) * (size_t)source->matrix.columns, (size_t)source->matrix.rows, stream);
+    fwrite(source->matrix.value, sizeof(float) * (size_t)source->matrix.columns, (size_t)source->matrix.rows,
+           stream);
 }
 
 static void put_ids(FILE *stream, const struct source *source)
@@ -123,9 +123,11 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         source.id = users ? inmo_view_user_id : inmo_view_item_id;
         (users ? inmo_view_users : inmo_view_items)(view.view, &source.matrix);
         if (!source.matrix.columns)
-            status = cli_fail(error, INMO_UNSUPPORTED, "%s has no representations to export; its tensors are in the model file, which numpy and "
-                              "others read (docs/formats.md)",
-                              options->argument.value[0]);
+            status =
+                cli_fail(error, INMO_UNSUPPORTED,
+                         "%s has no representations to export; its tensors are in the model file, which numpy and "
+                         "others read (docs/formats.md)",
+                         options->argument.value[0]);
     }
     if (!status)
         status = write_file(path, settings->common.force, &source, npy ? put_npy : put_tsv, error);
@@ -144,9 +146,10 @@ const struct cli_command cli_export = {
     .name = "export",
     .arguments = "MODEL",
     .summary = "representations as .npy or tab-separated text",
-    .description =
-        "Writes the final representations of the users or items; the score of a user and an item is the dot product "
-        "of their rows, to which a model with --walks adds its walks. An .npy file (numpy.load reads it) has the ids of its rows in a second file ending in .ids.",
+    .description = "Writes the final representations of the users or items; the score of a user and an item is the "
+                   "dot product "
+                   "of their rows, to which a model with --walks adds its walks. An .npy file (numpy.load reads "
+                   "it) has the ids of its rows in a second file ending in .ids.",
     .examples = "  inmo export model.inmo -o items --what items --format npy\n"
                 "  inmo export model.inmo -o - --what users --format tsv\n",
     .least_arguments = 1,

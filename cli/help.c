@@ -28,7 +28,8 @@ int cli_next_row(const struct cli_options *options, const char *heading, size_t 
     for (size_t t = 0; t < options->table_count; t++) {
         for (size_t r = 0; r < options->table[t].count; r++, n++) {
             const struct inmo_setting *candidate = &options->table[t].row[r];
-            if (n < *position || strcmp(candidate->group, heading) || cli_find(options, candidate->name) != candidate)
+            if (n < *position || strcmp(candidate->group, heading) ||
+                cli_find(options, candidate->name) != candidate)
                 continue;
             *position = n + 1;
             *row = candidate;
@@ -181,21 +182,21 @@ void cli_print_command_json(FILE *stream, const struct cli_options *options)
 
 void cli_print_program_help(FILE *stream)
 {
-    fprintf(stream,
-            "inmo " INMO_VERSION " - recommendations for users and items the model has never seen\n\n"
-            "Usage: inmo COMMAND [arguments] [options]\n\n"
-            "Commands, in the order the data takes:\n");
+    fprintf(stream, "inmo " INMO_VERSION " - recommendations for users and items the model has never seen\n\n"
+                    "Usage: inmo COMMAND [arguments] [options]\n\n"
+                    "Commands, in the order the data takes:\n");
     for (size_t n = 0; cli_commands[n]; n++)
         fprintf(stream, "  %-10s %s\n", cli_commands[n]->name, cli_commands[n]->summary);
-    fprintf(stream, "\n"
-                    "  inmo help COMMAND     all options of a command, with their defaults (also inmo COMMAND --help)\n"
-                    "  inmo --version        the version\n\n"
-                    "A first try:\n"
-                    "  inmo synth -o log.tsv --interactions 20000\n"
-                    "  inmo prepare log.tsv -o data\n"
-                    "  inmo train data -o model.inmo --dim 32 --epochs 20\n"
-                    "  inmo evaluate model.inmo data\n"
-                    "  inmo recommend model.inmo --items ITEM,ITEM,ITEM\n\n"
-                    "Results go to standard output, progress and messages to standard error.\n");
+    fprintf(stream,
+            "\n"
+            "  inmo help COMMAND     all options of a command, with their defaults (also inmo COMMAND --help)\n"
+            "  inmo --version        the version\n\n"
+            "A first try:\n"
+            "  inmo synth -o log.tsv --interactions 20000\n"
+            "  inmo prepare log.tsv -o data\n"
+            "  inmo train data -o model.inmo --dim 32 --epochs 20\n"
+            "  inmo evaluate model.inmo data\n"
+            "  inmo recommend model.inmo --items ITEM,ITEM,ITEM\n\n"
+            "Results go to standard output, progress and messages to standard error.\n");
     print_exit_codes(stream);
 }

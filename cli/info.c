@@ -23,7 +23,8 @@ static void print_members(const char *heading, const char *text)
 
     if (json_object_size(object))
         printf("%s\n", heading);
-    json_object_foreach(object, name, value) {
+    json_object_foreach(object, name, value)
+    {
         printf("  %-20s ", name);
         if (json_is_string(value))
             fputs(json_string_value(value), stdout);
@@ -62,7 +63,8 @@ static json_t *tensors_of(const struct inmo_model *model)
         json_t *shape = json_pack("[I]", (json_int_t)tensor.rows);
         if (tensor.columns)
             json_array_append_new(shape, json_integer(tensor.columns));
-        json_array_append_new(list, json_pack("{ss ss so}", "name", tensor.name, "type", tensor.type, "shape", shape));
+        json_array_append_new(list,
+                              json_pack("{ss ss so}", "name", tensor.name, "type", tensor.type, "shape", shape));
     }
     return list;
 }
@@ -92,8 +94,8 @@ static enum inmo_status show_model(const char *path, int json, double bytes, str
                                    (int)info.items, "user_templates", (int)info.user_templates, "item_templates",
                                    (int)info.item_templates, "parameters", (json_int_t)info.parameters,
                                    "interactions", (json_int_t)info.interactions, "settings",
-                                   cli_json_parsed(info.configuration), "record", cli_json_parsed(info.record), "tensors",
-                                   tensors_of(model)),
+                                   cli_json_parsed(info.configuration), "record", cli_json_parsed(info.record),
+                                   "tensors", tensors_of(model)),
                          1);
         } else {
             char a[32], b[32];
@@ -129,10 +131,10 @@ static enum inmo_status show_data(const char *path, int json, struct inmo_error 
                          json_pack("{ss so si si si si s{sI sI sI sI sI} ss so}", "kind", "dataset", "path",
                                    cli_json_text(path), "users", (int)info.users, "items", (int)info.items,
                                    "new_users", (int)info.new_users, "new_items", (int)info.new_items,
-                                   "interactions", "train", (json_int_t)info.train, "valid",
-                                   (json_int_t)info.valid, "test", (json_int_t)info.test, "later",
-                                   (json_int_t)info.later, "aside", (json_int_t)info.aside, "scenario",
-                                   info.scenario, "description", cli_json_parsed(info.description)),
+                                   "interactions", "train", (json_int_t)info.train, "valid", (json_int_t)info.valid,
+                                   "test", (json_int_t)info.test, "later", (json_int_t)info.later, "aside",
+                                   (json_int_t)info.aside, "scenario", info.scenario, "description",
+                                   cli_json_parsed(info.description)),
                          1);
         } else {
             char a[32], b[32];
@@ -173,8 +175,9 @@ const struct cli_command cli_info = {
     .name = "info",
     .arguments = "FILE",
     .summary = "what is in a model file or a data set",
-    .description = "Prints sizes, settings and the training record of a model file, or the sizes and the origin of a "
-                   "prepared directory.",
+    .description =
+        "Prints sizes, settings and the training record of a model file, or the sizes and the origin of a "
+        "prepared directory.",
     .examples = "  inmo info model.inmo\n"
                 "  inmo info data --json\n",
     .least_arguments = 1,

@@ -7,9 +7,8 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_synth,   &cli_prepare, &cli_train, &cli_tune,   &cli_evaluate, &cli_recommend,
-    &cli_similar, &cli_explain, &cli_info,  &cli_export, &cli_bench,    &cli_reproduce,
-    &cli_man,     NULL,
+    &cli_synth,   &cli_prepare, &cli_train,  &cli_tune,  &cli_evaluate,  &cli_recommend, &cli_similar,
+    &cli_explain, &cli_info,    &cli_export, &cli_bench, &cli_reproduce, &cli_man,       NULL,
 };
 
 const struct cli_command *cli_find_command(const char *name)
@@ -89,11 +88,11 @@ static enum inmo_status help(int count, char **arguments, struct inmo_error *err
     return status;
 }
 
-/* Two libraries read their settings from the environment while they are loaded, before main: OpenBLAS its kernels
- * (inmo_blas_advice) and OpenMP how long idle threads spin. By default they spin for milliseconds, which on a machine
- * with other work takes the processor from the very threads they wait for (measured: 8 times slower with five other
- * processes on two cores); a short spin costs nothing on a quiet one. So the program sets what the user has not set
- * and starts itself again, once. */
+/* Two libraries read their settings from the environment while they are loaded, before main: OpenBLAS its
+ * kernels (inmo_blas_advice) and OpenMP how long idle threads spin. By default they spin for milliseconds, which
+ * on a machine with other work takes the processor from the very threads they wait for (measured: 8 times slower
+ * with five other processes on two cores); a short spin costs nothing on a quiet one. So the program sets what
+ * the user has not set and starts itself again, once. */
 static void settle_environment(char **argv)
 {
     const char *core = inmo_blas_advice();

@@ -166,12 +166,11 @@ static const char about_streams[] =
 
 void cli_print_manual(FILE *stream)
 {
-    fprintf(stream,
-            ".\\\" Made by `inmo man` from the option tables.\n"
-            ".TH INMO 1 \"\" \"inmo " INMO_VERSION "\" \"User Commands\"\n"
-            ".SH NAME\ninmo \\- recommendations for users and items a model has never seen\n"
-            ".SH SYNOPSIS\n.B inmo\n.I COMMAND\n[arguments] [options]\n.br\n.B inmo help\n.I COMMAND\n"
-            ".br\n.B inmo \\-\\-version\n.SH DESCRIPTION\n");
+    fprintf(stream, ".\\\" Made by `inmo man` from the option tables.\n"
+                    ".TH INMO 1 \"\" \"inmo " INMO_VERSION "\" \"User Commands\"\n"
+                    ".SH NAME\ninmo \\- recommendations for users and items a model has never seen\n"
+                    ".SH SYNOPSIS\n.B inmo\n.I COMMAND\n[arguments] [options]\n.br\n.B inmo help\n.I COMMAND\n"
+                    ".br\n.B inmo \\-\\-version\n.SH DESCRIPTION\n");
     put_troff(stream, about);
     fputs("\n.PP\n", stream);
     put_troff(stream, about_streams);
@@ -180,9 +179,9 @@ void cli_print_manual(FILE *stream)
     fputs("\n.SH COMMANDS\n", stream);
     walk(stream, troff_command, troff_heading, troff_row);
     fputs(".SH EXIT STATUS\n", stream);
-#define PUT_CODE(name, code, meaning)                                                                             \
-    fprintf(stream, ".TP\n.B %d\n", code);                                                                        \
-    put_troff(stream, meaning);                                                                                   \
+#define PUT_CODE(name, code, meaning)                                                                              \
+    fprintf(stream, ".TP\n.B %d\n", code);                                                                         \
+    put_troff(stream, meaning);                                                                                    \
     fputc('\n', stream);
     INMO_STATUS_LIST(PUT_CODE)
 #undef PUT_CODE

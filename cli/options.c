@@ -217,8 +217,8 @@ enum inmo_status cli_apply(struct cli_options *options, struct inmo_error *error
         const struct cli_assignment *a = &options->assignment[n];
         int overruled = 0;
         for (size_t m = n + 1; a->from_config && m < options->assignment_count; m++)
-            overruled |= !options->assignment[m].from_config &&
-                         same_name(options->assignment[m].row->name, a->row->name);
+            overruled |=
+                !options->assignment[m].from_config && same_name(options->assignment[m].row->name, a->row->name);
         for (size_t t = 0; t < options->table_count && !overruled && !status; t++) {
             const struct cli_table *table = &options->table[t];
             for (size_t r = 0; r < table->count && !status; r++) {
@@ -239,8 +239,9 @@ void cli_options_free(struct cli_options *options)
     for (size_t t = 0; t < options->table_count; t++)
         for (size_t r = 0; r < options->table[t].count; r++)
             if (options->table[t].row[r].type == 'l')
-                cli_strings_free((struct cli_strings *)((char *)options->table[t].structure +
-                                                        options->table[t].row[r].offset), 0);
+                cli_strings_free(
+                    (struct cli_strings *)((char *)options->table[t].structure + options->table[t].row[r].offset),
+                    0);
     for (size_t n = 0; n < options->assignment_count; n++) {
         free(options->assignment[n].text);
         free(options->assignment[n].where);

@@ -29,8 +29,8 @@ struct cli_table {
 
 struct cli_assignment {
     const struct inmo_setting *row;
-    char *text;   /* the value as it was written; "yes" or "no" for a flag */
-    char *where;  /* how an error names it: "--dim" or "run.json: dim" */
+    char *text;  /* the value as it was written; "yes" or "no" for a flag */
+    char *where; /* how an error names it: "--dim" or "run.json: dim" */
     int from_config;
 };
 
@@ -38,26 +38,26 @@ enum { CLI_MOST_TABLES = 12 };
 
 struct cli_options {
     const struct cli_command *command;
-    int argc;  /* the whole command line, to repeat it in messages */
+    int argc; /* the whole command line, to repeat it in messages */
     char **argv;
     struct cli_table table[CLI_MOST_TABLES];
     size_t table_count;
-    struct cli_strings argument;  /* what is not an option */
+    struct cli_strings argument; /* what is not an option */
     struct cli_assignment *assignment;
     size_t assignment_count;
-    int help;        /* --help was given */
-    void *settings;  /* of the command; its first member is a struct cli_common */
+    int help;       /* --help was given */
+    void *settings; /* of the command; its first member is a struct cli_common */
 };
 
 /* A command. The settings structure starts with a struct cli_common (common.h). */
 struct cli_command {
     const char *name;
-    const char *arguments;    /* as in the usage line: "MODEL DATA" */
-    const char *summary;      /* a line for the list of commands */
-    const char *description;  /* paragraphs separated by an empty line */
-    const char *examples;     /* command lines, one a line */
+    const char *arguments;   /* as in the usage line: "MODEL DATA" */
+    const char *summary;     /* a line for the list of commands */
+    const char *description; /* paragraphs separated by an empty line */
+    const char *examples;    /* command lines, one a line */
     size_t least_arguments, most_arguments;
-    const char *required;     /* name of an option with a letter that must be given, or NULL */
+    const char *required; /* name of an option with a letter that must be given, or NULL */
     size_t settings_size;
     void (*declare)(struct cli_options *options, void *settings);
     enum inmo_status (*begin)(struct cli_options *options, void *settings, struct inmo_error *error); /* or NULL */

@@ -26,9 +26,9 @@ static void declare(struct cli_options *options, void *structure)
 static void print_json(const struct prepare_settings *settings, const struct inmo_dataset_info *info,
                        double density)
 {
-    json_t *interactions = json_pack("{sI sI sI sI sI}", "train", (json_int_t)info->train, "valid",
-                                     (json_int_t)info->valid, "test", (json_int_t)info->test, "later",
-                                     (json_int_t)info->later, "aside", (json_int_t)info->aside);
+    json_t *interactions =
+        json_pack("{sI sI sI sI sI}", "train", (json_int_t)info->train, "valid", (json_int_t)info->valid, "test",
+                  (json_int_t)info->test, "later", (json_int_t)info->later, "aside", (json_int_t)info->aside);
     cli_json_put(stdout,
                  json_pack("{so si si si si so so ss so}", "output", cli_json_text(settings->output), "users",
                            (int)info->users, "items", (int)info->items, "new_users", (int)info->new_users,
@@ -53,7 +53,8 @@ static void print_text(const struct prepare_settings *settings, const struct inm
     if (info->later)
         printf("  later       %12s  (observed only after training)\n", cli_thousands(info->later, a));
     if (info->aside)
-        printf("  aside       %12s  (validation of new users and items, only masked)\n", cli_thousands(info->aside, a));
+        printf("  aside       %12s  (validation of new users and items, only masked)\n",
+               cli_thousands(info->aside, a));
     printf("  density     %12.4g %%\n", 100 * density);
 }
 
@@ -79,8 +80,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         double pairs, all;
         inmo_dataset_info(dataset, &info);
         pairs = (double)info.users * (double)info.items;
-        all = (double)info.train + (double)info.valid + (double)info.test + (double)info.later +
-              (double)info.aside;
+        all = (double)info.train + (double)info.valid + (double)info.test + (double)info.later + (double)info.aside;
         if (settings->common.json)
             print_json(settings, &info, all / pairs);
         else

@@ -120,7 +120,8 @@ static void draw_bar(const struct inmo_progress *progress, const char *details)
     if (progress->total > 0 && width >= 80) {
         double share = progress->done / progress->total;
         int filled = share < 0 ? 0 : share > 1 ? BAR : (int)(share * BAR);
-        add(line, sizeof line, "  [%.*s%.*s]", filled, "####################", BAR - filled, "....................");
+        add(line, sizeof line, "  [%.*s%.*s]", filled, "####################", BAR - filled,
+            "....................");
     }
     add(line, sizeof line, "  %s", details);
     fprintf(stderr, "\r%.*s\033[K", width - 1, line);

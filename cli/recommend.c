@@ -59,12 +59,12 @@ struct writer {
     const struct inmo_view *view;
     struct inmo_query query;
     FILE *stream;
-    int human;  /* a table for people rather than tab-separated lines */
+    int human; /* a table for people rather than tab-separated lines */
 };
 
 /* The n strongest reasons of an item, or NULL when none were asked for. */
-static enum inmo_status reasons(const struct writer *writer, const char *item, struct inmo_explanation **explanation,
-                                struct inmo_error *error)
+static enum inmo_status reasons(const struct writer *writer, const char *item,
+                                struct inmo_explanation **explanation, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     if (writer->settings->explain)
@@ -74,7 +74,8 @@ static enum inmo_status reasons(const struct writer *writer, const char *item, s
     return status;
 }
 
-static enum inmo_status put_json(const struct writer *writer, const struct inmo_list *list, struct inmo_error *error)
+static enum inmo_status put_json(const struct writer *writer, const struct inmo_list *list,
+                                 struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     json_t *object = json_object(), *items = json_array();
@@ -113,7 +114,8 @@ static void put_heading(const struct writer *writer, const struct inmo_list *lis
     if (query->user)
         fprintf(writer->stream, "for %s", query->user);
     else
-        fprintf(writer->stream, "for somebody with %zu item%s", query->item_count, query->item_count == 1 ? "" : "s");
+        fprintf(writer->stream, "for somebody with %zu item%s", query->item_count,
+                query->item_count == 1 ? "" : "s");
     if (!query->user && !query->allow && !query->deny)
         fprintf(writer->stream, ": %zu of %zu items of the history are known",
                 query->item_count - (size_t)list->unknown_items, query->item_count);
@@ -228,8 +230,10 @@ static enum inmo_status check(const struct cli_options *options, const struct re
     enum inmo_status status = INMO_OK;
 
     if (ways != 1)
-        status = cli_fail(error, INMO_USAGE, "found %s, expected one of --user, --items (or --items-file) and "
-                          "--all-users", ways ? "several ways to say for whom" : "nobody to recommend for");
+        status = cli_fail(error, INMO_USAGE,
+                          "found %s, expected one of --user, --items (or --items-file) and "
+                          "--all-users",
+                          ways ? "several ways to say for whom" : "nobody to recommend for");
     else if (settings->all_users && !settings->output)
         status = cli_fail(error, INMO_USAGE, "--all-users needs -o FILE, or -o - for standard output");
     else if (settings->include_seen && cli_given(options, "exclude-seen") && settings->exclude_seen)
@@ -301,7 +305,8 @@ const struct cli_command cli_recommend = {
         "--all-users. With --observed the model looks at a log of what happened since training, with users and "
         "items it has never seen, and nothing is retrained.\n\n"
         "Unknown items of a history are passed over and counted; when nothing of it can be used, the list is by "
-        "popularity and says so. In tab-separated output a tab or line end inside an id is written \\t, \\n or \\r.",
+        "popularity and says so. In tab-separated output a tab or line end inside an id is written \\t, \\n or "
+        "\\r.",
     .examples = "  inmo recommend model.inmo --user alice --user bob --k 10\n"
                 "  inmo recommend model.inmo --items jazz-001,jazz-017 --explain 3\n"
                 "  inmo recommend model.inmo --all-users -o lists.tsv\n"

@@ -55,11 +55,12 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     enum inmo_status status;
 
     if (!settings->data)
-        return cli_fail(error, INMO_USAGE, "--data is missing: a log or a prepared directory (inmo help reproduce)");
+        return cli_fail(error, INMO_USAGE,
+                        "--data is missing: a log or a prepared directory (inmo help reproduce)");
     what = joined(&options->argument);
     settings->reproduce.what = what;
-    status = inmo_reproduce(settings->data, &settings->read, &settings->reproduce, settings->output, cli_hooks(), &report,
-                            error);
+    status = inmo_reproduce(settings->data, &settings->read, &settings->reproduce, settings->output, cli_hooks(),
+                            &report, error);
     cli_hooks_end();
     if (!status) {
         fputs(settings->common.json ? report->json : report->markdown, stdout);
@@ -94,16 +95,19 @@ const struct cli_command cli_reproduce = {
         "  annealing   training with and without annealing\n\n"
         "Splits, trains and evaluates for every seed, and writes DIR/report.html (tables with mean and standard "
         "deviation, figures, tests of the paper's claims over the users; needs nothing else), DIR/report.md and "
-        "DIR/report.json. What is printed is report.md. Where the data is one of the paper's, its numbers stand beside.\n\n"
-        "Every finished training is in DIR/runs, named by a hash of the data, the split and all settings, and none is done "
-        "twice: stopped at any point, also by kill -9, the same command goes on and ends with the same numbers; another "
-        "experiment on the same data uses the runs it shares. How long it will take is said before it starts. A system "
+        "DIR/report.json. What is printed is report.md. Where the data is one of the paper's, its numbers stand "
+        "beside.\n\n"
+        "Every finished training is in DIR/runs, named by a hash of the data, the split and all settings, and none "
+        "is done "
+        "twice: stopped at any point, also by kill -9, the same command goes on and ends with the same numbers; "
+        "another "
+        "experiment on the same data uses the runs it shares. How long it will take is said before it starts. A "
+        "system "
         "that cannot do an experiment has a backslash in its table, and under it the reason.",
-    .examples =
-        "  inmo reproduce table4 --data log.tsv --seeds 1 -o out\n"
-        "  inmo reproduce all --data ratings.csv -o out\n"
-        "  inmo reproduce table2 table3 --data gowalla.tsv --columns user,item,- --recipe paper --only "
-        "lightgcn,inmo-lightgcn -o paper\n",
+    .examples = "  inmo reproduce table4 --data log.tsv --seeds 1 -o out\n"
+                "  inmo reproduce all --data ratings.csv -o out\n"
+                "  inmo reproduce table2 table3 --data gowalla.tsv --columns user,item,- --recipe paper --only "
+                "lightgcn,inmo-lightgcn -o paper\n",
     .least_arguments = 1,
     .most_arguments = 100,
     .required = "output",

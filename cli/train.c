@@ -152,7 +152,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
             print_text(settings, &info, &report);
     } else if (damaged) {
         cli_add_hint(error, "; --force without --resume starts again");
-    } else if (dataset && settings->training.train.checkpoint && !access(settings->training.train.checkpoint, F_OK)) {
+    } else if (dataset && settings->training.train.checkpoint &&
+               !access(settings->training.train.checkpoint, F_OK)) {
         cli_print_error(error);
         fprintf(stderr, "inmo: the checkpoint is %s\n", settings->training.train.checkpoint);
         cli_print_go_on(options, "--resume");

@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const struct inmo_setting recipe_row = {
-    "recipe", 's', offsetof(struct cli_training, recipe), 0, 0, "fast|paper", "Model", "NAME",
-    "The settings to start from for the chosen model; single options change them."};
+    "recipe", 's',    offsetof(struct cli_training, recipe),
+    0,        0,      "fast|paper",
+    "Model",  "NAME", "The settings to start from for the chosen model; single options change them."};
 
 /* Names people type first. A name that stands twice sets both. */
 static const struct inmo_setting other_names[] = {

@@ -23,7 +23,8 @@ static const struct inmo_setting rows[] = {
     {"top", 'i', AT(top), 1, 1000000, NULL, "Output", "N",
      "Lines of the table; --json and the record have all trials."},
     {"search", 'l', AT(search), 0, 0, NULL, "Search", "SPACE",
-     "What is searched: NAME=FROM..TO, :log after it for a range uniform in the logarithm, :N for N values of it, or "
+     "What is searched: NAME=FROM..TO, :log after it for a range uniform in the logarithm, :N for N values of it, "
+     "or "
      "NAME=VALUE|VALUE; several separated by commas. NAME is an option under Model or Training below."},
 };
 
@@ -51,7 +52,8 @@ static enum inmo_status begin(struct cli_options *options, void *structure, stru
 /* ---- Printing ------------------------------------------------------------------------------------------------ */
 
 /* The command that trains the best settings: what differs from the recipe. */
-static char *best_command(const char *data, const struct tune_settings *settings, const struct inmo_train_options *best)
+static char *best_command(const char *data, const struct tune_settings *settings,
+                          const struct inmo_train_options *best)
 {
     struct inmo_train_options usual;
     size_t count = inmo_train_settings_of_model(), all, size = 0;
@@ -106,10 +108,11 @@ static void print_json(const struct tune_settings *settings, const struct inmo_t
     for (size_t n = 0; n < report->trial_count; n++)
         json_array_append_new(trials, trial_json(report, &report->trial[n]));
     cli_json_put(stdout,
-                 json_pack("{ss so si si so ss so so}", "method", settings->tune.method, "trials", trials, "planned",
-                           report->planned, "trained", report->trained, "seconds", cli_json_number(report->seconds),
-                           "stopped", report->stopped, "command", *command ? cli_json_text(command) : json_null(),
-                           "output", cli_json_text(settings->output)),
+                 json_pack("{ss so si si so ss so so}", "method", settings->tune.method, "trials", trials,
+                           "planned", report->planned, "trained", report->trained, "seconds",
+                           cli_json_number(report->seconds), "stopped", report->stopped, "command",
+                           *command ? cli_json_text(command) : json_null(), "output",
+                           cli_json_text(settings->output)),
                  1);
 }
 
@@ -168,7 +171,8 @@ static enum inmo_status open_data(const char *path, struct inmo_dataset **datase
     struct stat found;
     /* A log would be split anew by each command that reads it; all trials must see the same parts. */
     if (!stat(path, &found) && !S_ISDIR(found.st_mode))
-        return cli_fail(error, INMO_USAGE, "%s is a file, expected a prepared data set; inmo prepare makes one", path);
+        return cli_fail(error, INMO_USAGE, "%s is a file, expected a prepared data set; inmo prepare makes one",
+                        path);
     return inmo_dataset_open(path, dataset, error);
 }
 
@@ -184,8 +188,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     settings->tune.search = search;
     status = open_data(data, &dataset, error);
     if (!status)
-        status = inmo_tune(dataset, &settings->training.train, &settings->tune, settings->output, cli_hooks(), &report,
-                           error);
+        status = inmo_tune(dataset, &settings->training.train, &settings->tune, settings->output, cli_hooks(),
+                           &report, error);
     cli_hooks_end();
     if (!status) {
         int any = report->trial_count && !report->trial[0].error;
@@ -215,19 +219,25 @@ const struct cli_command cli_tune = {
     .arguments = "DATA",
     .summary = "search the settings of training by the validation part",
     .description =
-        "Trains on DATA, a prepared directory, with different settings and compares them by validation NDCG@20; the "
-        "test part is not looked at. Settings that are not searched are given as for inmo train. The table at the end has "
+        "Trains on DATA, a prepared directory, with different settings and compares them by validation NDCG@20; "
+        "the "
+        "test part is not looked at. Settings that are not searched are given as for inmo train. The table at the "
+        "end has "
         "the best first, and under it stands the command that trains a model with its settings.\n\n"
-        "Every finished training is in DIR/trials.jsonl. Started again, after Ctrl-C, kill -9 or --max-seconds, the "
-        "same command goes on where it was, trains nothing twice and prints the table it would have printed. More --trials "
+        "Every finished training is in DIR/trials.jsonl. Started again, after Ctrl-C, kill -9 or --max-seconds, "
+        "the "
+        "same command goes on where it was, trains nothing twice and prints the table it would have printed. More "
+        "--trials "
         "may be asked for later (not with halving); another search needs another directory.\n\n"
         "--method halving trains all trials briefly, the best third of them three times as long, and so on up to "
-        "--epochs. With a schedule that falls over the epochs (cosine) each of these is a whole training with its own "
+        "--epochs. With a schedule that falls over the epochs (cosine) each of these is a whole training with its "
+        "own "
         "shorter schedule; with a constant rate it goes on from the one before.",
     .examples =
         "  inmo tune data -o search --search learning-rate=1e-3..3e-2:log,dropout=0.3..0.7 --trials 30\n"
         "  inmo tune data -o grid --method grid --search 'layers=2|3,temperature=0.05|0.1|0.2' --seeds 1,2,3\n"
-        "  inmo tune data -o halving --method halving --trials 27 --search learning-rate=1e-3..1e-1:log --model inmo-mf\n",
+        "  inmo tune data -o halving --method halving --trials 27 --search learning-rate=1e-3..1e-1:log --model "
+        "inmo-mf\n",
     .least_arguments = 1,
     .most_arguments = 1,
     .required = "output",

@@ -37,18 +37,18 @@ extern "C" {
 /* ---- 0. Status, messages, progress -------------------------------------------------------------------------- */
 
 /* One list gives the codes, their names and the program's exit codes. */
-#define INMO_STATUS_LIST(X)                                                                                       \
-    X(OK, 0, "ok")                                                                                                \
-    X(INTERNAL, 1, "a fault inside inmo")                                                                         \
-    X(USAGE, 2, "an option or argument that cannot be")                                                           \
-    X(INPUT, 3, "input data that cannot be read as what it should be")                                            \
-    X(IO, 4, "the system refused to read or write a file")                                                        \
-    X(FORMAT, 5, "a damaged file or one of another version")                                                      \
-    X(UNKNOWN, 6, "an unknown user or item")                                                                      \
-    X(UNSUPPORTED, 7, "something this model cannot do")                                                           \
-    X(EXISTS, 8, "an output that exists already")                                                                 \
-    X(MEMORY, 9, "not enough memory")                                                                             \
-    X(NUMERIC, 10, "training ran into numbers that are not finite")                                               \
+#define INMO_STATUS_LIST(X)                                                                                        \
+    X(OK, 0, "ok")                                                                                                 \
+    X(INTERNAL, 1, "a fault inside inmo")                                                                          \
+    X(USAGE, 2, "an option or argument that cannot be")                                                            \
+    X(INPUT, 3, "input data that cannot be read as what it should be")                                             \
+    X(IO, 4, "the system refused to read or write a file")                                                         \
+    X(FORMAT, 5, "a damaged file or one of another version")                                                       \
+    X(UNKNOWN, 6, "an unknown user or item")                                                                       \
+    X(UNSUPPORTED, 7, "something this model cannot do")                                                            \
+    X(EXISTS, 8, "an output that exists already")                                                                  \
+    X(MEMORY, 9, "not enough memory")                                                                              \
+    X(NUMERIC, 10, "training ran into numbers that are not finite")                                                \
     X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if one was asked for")
 
 enum inmo_status {
@@ -71,13 +71,13 @@ enum inmo_level { INMO_NOTE, INMO_WARNING };
 
 /* What a long call is doing. Reported a few times a second at most. */
 struct inmo_progress {
-    const char *stage;   /* "reading", "training", "evaluating", ... */
-    double done, total;  /* in units; total <= 0 when unknown */
-    const char *unit;    /* "bytes", "epochs", "users", ... */
-    double seconds;      /* since the stage began */
-    double loss;         /* mean loss of the running epoch, NaN when there is none */
-    double score;        /* newest validation score, NaN when there is none */
-    double best_score;   /* best validation score so far, NaN when there is none */
+    const char *stage;  /* "reading", "training", "evaluating", ... */
+    double done, total; /* in units; total <= 0 when unknown */
+    const char *unit;   /* "bytes", "epochs", "users", ... */
+    double seconds;     /* since the stage began */
+    double loss;        /* mean loss of the running epoch, NaN when there is none */
+    double score;       /* newest validation score, NaN when there is none */
+    double best_score;  /* best validation score so far, NaN when there is none */
 };
 
 /* Callbacks of a long call; any of them, and the pointer to the structure itself, may be NULL. */
@@ -92,9 +92,9 @@ struct inmo_hooks {
 /* Number of worker threads of all later calls; 0 means all cores (the default). Returns what is in force. */
 INMO_API int inmo_set_threads(int threads);
 
-/* OpenBLAS picks its kernels when it is loaded, by the processor's model, and takes very old ones for a model it does
- * not know. Returns the value for the environment variable OPENBLAS_CORETYPE that would serve this processor better
- * (the program starts itself again with it), or NULL when all is well. */
+/* OpenBLAS picks its kernels when it is loaded, by the processor's model, and takes very old ones for a model it
+ * does not know. Returns the value for the environment variable OPENBLAS_CORETYPE that would serve this
+ * processor better (the program starts itself again with it), or NULL when all is well. */
 INMO_API const char *inmo_blas_advice(void);
 
 /* A row of an option table: how a field of an options structure is called, bounded and explained. The program's
@@ -110,8 +110,8 @@ struct inmo_setting {
     const char *help;    /* one sentence */
 };
 
-/* Writes the field of a structure from a text, as on the command line. Returns 0, and changes nothing, when the text is
- * not what the row takes. A string field keeps the pointer. */
+/* Writes the field of a structure from a text, as on the command line. Returns 0, and changes nothing, when the
+ * text is not what the row takes. A string field keeps the pointer. */
 INMO_API int inmo_setting_set(const struct inmo_setting *setting, void *structure, const char *text);
 /* What a field holds, as it would be written on the command line (reals with all their bits); "" when nothing. */
 INMO_API void inmo_setting_text(const struct inmo_setting *setting, const void *structure, char *text, size_t size);
@@ -144,8 +144,7 @@ INMO_API enum inmo_status inmo_log_read(const char *const *paths, size_t path_co
 
 /* The same from memory: count pairs of external ids. rating and time may be NULL. */
 INMO_API enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
-                                              const int64_t *time, struct inmo_log **log,
-                                              struct inmo_error *error);
+                                              const int64_t *time, struct inmo_log **log, struct inmo_error *error);
 
 INMO_API void inmo_log_free(struct inmo_log *log);
 INMO_API int64_t inmo_log_count(const struct inmo_log *log);
@@ -155,13 +154,13 @@ INMO_API int64_t inmo_log_count(const struct inmo_log *log);
 struct inmo_dataset;
 
 struct inmo_prepare_options {
-    int k_core;            /* both sides keep only ids with this many interactions, until stable; default 0 */
-    const char *split;     /* "train/valid/test" in percent; default "70/10/20" */
-    const char *by;        /* random|time|column; default NULL: column when the log has a split column, else random */
-    double hold_out;       /* by column: share of each user's training items moved to validation; default 0 */
-    uint64_t seed;         /* default 1 */
-    const char *scenario;  /* transductive|new-interactions|new-users-items; default transductive */
-    double new_share;      /* share of the new in the two inductive scenarios; default 0.2 */
+    int k_core;        /* both sides keep only ids with this many interactions, until stable; default 0 */
+    const char *split; /* "train/valid/test" in percent; default "70/10/20" */
+    const char *by;    /* random|time|column; default NULL: column when the log has a split column, else random */
+    double hold_out;   /* by column: share of each user's training items moved to validation; default 0 */
+    uint64_t seed;     /* default 1 */
+    const char *scenario; /* transductive|new-interactions|new-users-items; default transductive */
+    double new_share;     /* share of the new in the two inductive scenarios; default 0.2 */
 };
 
 INMO_API void inmo_prepare_options_init(struct inmo_prepare_options *options);
@@ -183,24 +182,24 @@ INMO_API void inmo_dataset_free(struct inmo_dataset *dataset);
 
 struct inmo_dataset_info {
     int32_t users, items;
-    int32_t new_users, new_items;       /* in the new-users-items scenario */
-    int64_t train, valid, test, later;  /* interactions; later: observed only after training */
-    int64_t aside;                      /* validation of new users and items: only masked in the test */
+    int32_t new_users, new_items;      /* in the new-users-items scenario */
+    int64_t train, valid, test, later; /* interactions; later: observed only after training */
+    int64_t aside;                     /* validation of new users and items: only masked in the test */
     const char *scenario;
-    const char *description;            /* JSON object: where it came from and every preparation option */
+    const char *description; /* JSON object: where it came from and every preparation option */
 };
 INMO_API void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_dataset_info *info);
 
 /* A synthetic log: tab-separated user, item, rating-free lines with readable names ("jazz-017"). Streams: memory
  * does not grow with interactions. */
 struct inmo_synth_options {
-    uint64_t interactions;   /* default 100000 */
-    uint64_t users, items;   /* 0 (default): chosen from interactions */
-    int groups;              /* taste groups; default 12 */
-    double purity;           /* share of interactions inside a user's own groups; default 0.8 */
-    double skew;             /* exponent of the long tails; default 0.9 */
-    uint64_t seed;           /* default 1 */
-    int times;               /* 1: a third column with a time; default 0 */
+    uint64_t interactions; /* default 100000 */
+    uint64_t users, items; /* 0 (default): chosen from interactions */
+    int groups;            /* taste groups; default 12 */
+    double purity;         /* share of interactions inside a user's own groups; default 0.8 */
+    double skew;           /* exponent of the long tails; default 0.9 */
+    uint64_t seed;         /* default 1 */
+    int times;             /* 1: a third column with a time; default 0 */
 };
 INMO_API void inmo_synth_options_init(struct inmo_synth_options *options);
 INMO_API const struct inmo_setting *inmo_synth_settings(size_t *count);
@@ -213,61 +212,60 @@ INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, c
 struct inmo_model;
 
 struct inmo_train_options {
-    const char *model;          /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, inmo-neumf, lightgcn, mf, ngcf,
+    const char *model; /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, inmo-neumf, lightgcn, mf, ngcf,
                                    neumf, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
-    int dim;                    /* d, embedding size; default 64 */
-    int layers;                 /* K, graph layers; default 3 */
-    int batch;                  /* triples a step (listwise: users); default 2048 */
-    int least_steps;            /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */
-    int most_steps;             /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
-    int neighbours;             /* item-knn: k, nearest items kept for each item */
-    const char *similarity;     /* item-knn: cosine|jaccard */
-    double shrinkage;           /* item-knn: h, added to the denominator of a similarity */
-    int most_items;             /* ease: only so many of the most frequent items; 0 (default): all */
-    double unobserved;          /* ials: alpha0, weight of every pair that was not observed */
-    double l2_exponent;         /* ials: nu, how the weight of a squared norm grows with the degree */
-    double low_pass;            /* gf-cf: weight of the ideal low-pass filter */
-    double learning_rate;       /* Adam's */
-    double l2;                  /* lambda */
-    double dropout;             /* p: share of interactions dropped from the INMO sums in a step */
-    double graph_dropout;       /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
-    double self_weight;         /* beta: weight of the self-enhanced loss */
-    double contrast;            /* gamma of idcf: weight of the contrastive loss */
-    double key_learning_rate;   /* idcf: of the first stage; 0 (default): learning_rate */
-    double annealing;           /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
-    double popularity;          /* gamma: an item's representation is scaled by degree^gamma; default 0 */
-    double walks;               /* weight of short walks beside the product of vectors; default 0: none */
-    int walk_neighbours;        /* items that walks from one item lead to, at most */
-    const char *eval_alpha;     /* one|reached: the alpha used outside training */
-    double user_templates;      /* share of users that are templates (idcf: have keys), (0, 1] */
-    double item_templates;      /* share of items that are templates (idcf: have keys), (0, 1] */
-    const char *template_rule;  /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
-    const char *init;           /* normal|kaiming: distribution of the starting embeddings */
-    double init_scale;          /* normal: standard deviation; default 0.1 */
-    const char *start;          /* random|spectral: templates start at random or from a truncated SVD */
-    double start_scale;         /* spectral: length of the starting embeddings */
-    const char *loss;           /* bpr|softmax|listwise|bce */
-    int negatives;              /* softmax: uniform negatives that the whole batch shares */
-    int bce_negatives;          /* bce: negatives of each positive; default 4 */
-    int pretrain;               /* neumf: epochs that each half is first trained alone, before --epochs; default 0 */
-    double temperature;         /* softmax: scores are divided by this */
-    const char *storage;        /* float|half: graph layers during training */
-    const char *order;          /* none|community: numbers of the nodes during training */
-    const char *schedule;       /* constant|cosine|eager: learning rate over the epochs */
-    int epochs;                 /* at most; default 1000 */
-    int patience;               /* stop after this many epochs without a better validation score; default 50 */
-    int eval_every;             /* epochs between validations; default 1 */
-    int valid_users;            /* validation looks at so many users, chosen by chance; 0: at all */
-    double max_seconds;         /* stop after this wall time; 0 (default): no limit */
-    uint64_t seed;              /* default 1 */
-    const char *checkpoint;     /* file for checkpoints; default NULL: none */
-    double checkpoint_seconds;  /* time between them; default 60 */
-    int resume;                 /* 1: go on from the checkpoint if it exists */
+    int dim;           /* d, embedding size; default 64 */
+    int layers;        /* K, graph layers; default 3 */
+    int batch;         /* triples a step (listwise: users); default 2048 */
+    int least_steps;   /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */
+    int most_steps;    /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
+    int neighbours;    /* item-knn: k, nearest items kept for each item */
+    const char *similarity;    /* item-knn: cosine|jaccard */
+    double shrinkage;          /* item-knn: h, added to the denominator of a similarity */
+    int most_items;            /* ease: only so many of the most frequent items; 0 (default): all */
+    double unobserved;         /* ials: alpha0, weight of every pair that was not observed */
+    double l2_exponent;        /* ials: nu, how the weight of a squared norm grows with the degree */
+    double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
+    double learning_rate;      /* Adam's */
+    double l2;                 /* lambda */
+    double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
+    double graph_dropout;      /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
+    double self_weight;        /* beta: weight of the self-enhanced loss */
+    double contrast;           /* gamma of idcf: weight of the contrastive loss */
+    double key_learning_rate;  /* idcf: of the first stage; 0 (default): learning_rate */
+    double annealing;          /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
+    double popularity;         /* gamma: an item's representation is scaled by degree^gamma; default 0 */
+    double walks;              /* weight of short walks beside the product of vectors; default 0: none */
+    int walk_neighbours;       /* items that walks from one item lead to, at most */
+    const char *eval_alpha;    /* one|reached: the alpha used outside training */
+    double user_templates;     /* share of users that are templates (idcf: have keys), (0, 1] */
+    double item_templates;     /* share of items that are templates (idcf: have keys), (0, 1] */
+    const char *template_rule; /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
+    const char *init;          /* normal|kaiming: distribution of the starting embeddings */
+    double init_scale;         /* normal: standard deviation; default 0.1 */
+    const char *start;         /* random|spectral: templates start at random or from a truncated SVD */
+    double start_scale;        /* spectral: length of the starting embeddings */
+    const char *loss;          /* bpr|softmax|listwise|bce */
+    int negatives;             /* softmax: uniform negatives that the whole batch shares */
+    int bce_negatives;         /* bce: negatives of each positive; default 4 */
+    int pretrain;              /* neumf: epochs that each half is first trained alone, before --epochs; default 0 */
+    double temperature;        /* softmax: scores are divided by this */
+    const char *storage;       /* float|half: graph layers during training */
+    const char *order;         /* none|community: numbers of the nodes during training */
+    const char *schedule;      /* constant|cosine|eager: learning rate over the epochs */
+    int epochs;                /* at most; default 1000 */
+    int patience;              /* stop after this many epochs without a better validation score; default 50 */
+    int eval_every;            /* epochs between validations; default 1 */
+    int valid_users;           /* validation looks at so many users, chosen by chance; 0: at all */
+    double max_seconds;        /* stop after this wall time; 0 (default): no limit */
+    uint64_t seed;             /* default 1 */
+    const char *checkpoint;    /* file for checkpoints; default NULL: none */
+    double checkpoint_seconds; /* time between them; default 60 */
+    int resume;                /* 1: go on from the checkpoint if it exists */
 };
 
-/* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the paper's
- * loss and its Gowalla settings, exactly).
- * Errors: USAGE for an unknown model or recipe. */
+/* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the
+ * paper's loss and its Gowalla settings, exactly). Errors: USAGE for an unknown model or recipe. */
 INMO_API enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model,
                                                   const char *recipe, struct inmo_error *error);
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
@@ -276,14 +274,14 @@ INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
 INMO_API size_t inmo_train_settings_of_model(void);
 
 struct inmo_train_report {
-    int epochs;              /* run in all, earlier pieces of a resumed run included */
-    int best_epoch;          /* whose parameters the model has, from 0; -1 without validation */
+    int epochs;     /* run in all, earlier pieces of a resumed run included */
+    int best_epoch; /* whose parameters the model has, from 0; -1 without validation */
     int64_t steps;
-    double seconds;          /* wall time of this call */
-    double seconds_per_epoch;/* training only, of this call */
-    double best_score;       /* validation NDCG@20, NaN without validation */
-    double final_loss;       /* mean of the last epoch */
-    const char *stopped;     /* "epochs", "patience", "max-seconds", "closed-form" */
+    double seconds;           /* wall time of this call */
+    double seconds_per_epoch; /* training only, of this call */
+    double best_score;        /* validation NDCG@20, NaN without validation */
+    double final_loss;        /* mean of the last epoch */
+    const char *stopped;      /* "epochs", "patience", "max-seconds", "closed-form" */
 };
 
 /* Trains on the data set's training part and keeps the epoch with the best validation NDCG@20. When interrupted,
@@ -296,30 +294,30 @@ INMO_API enum inmo_status inmo_train(const struct inmo_dataset *dataset, const s
 INMO_API void inmo_model_free(struct inmo_model *model);
 
 struct inmo_model_info {
-    const char *name;            /* "inmo-lightgcn" */
-    int dim, layers;             /* dim 0: no vectors (popular, item-knn, ease, gf-cf, mult-vae) */
-    int32_t users, items;        /* known by id */
+    const char *name;     /* "inmo-lightgcn" */
+    int dim, layers;      /* dim 0: no vectors (popular, item-knn, ease, gf-cf, mult-vae) */
+    int32_t users, items; /* known by id */
     int32_t user_templates, item_templates;
     int64_t parameters;
-    int64_t interactions;        /* in the graph it was trained on */
-    const char *configuration;   /* JSON object: every training option */
-    const char *record;          /* JSON array: one object an epoch (loss, validation score) */
+    int64_t interactions;      /* in the graph it was trained on */
+    const char *configuration; /* JSON object: every training option */
+    const char *record;        /* JSON array: one object an epoch (loss, validation score) */
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
 
 /* ---- 3b. Tune: which settings? ------------------------------------------------------------------------------ */
 
 struct inmo_tune_options {
-    const char *search;        /* "learning-rate=1e-3..3e-2:log,dropout=0.3..0.7:5,layers=2|3": training options with a
+    const char *search; /* "learning-rate=1e-3..3e-2:log,dropout=0.3..0.7:5,layers=2|3": training options with a
                                   range (uniform, or in the logarithm), so many values of one, or a list */
-    const char *method;        /* grid: every combination. random (default): by chance, none twice. halving: by
+    const char *method; /* grid: every combination. random (default): by chance, none twice. halving: by
                                   chance, all trained briefly, the best of them longer, again and again */
-    int trials;                /* 0 (default): the whole grid, otherwise 20 */
-    uint64_t seed;             /* of the search: trial n's settings are a function of (seed, n); default 1 */
-    const char *seeds;         /* of training: a trial's score is the mean over "1,2,3"; default "1" */
-    int halving_rate;          /* halving: the best 1/rate go on for rate times the epochs; default 3 */
-    int least_epochs;          /* halving: of the first rung; 0 (default): eval_every of the training options */
-    double max_seconds;        /* of this call: the search stops, and can go on later; 0 (default): no limit */
+    int trials;         /* 0 (default): the whole grid, otherwise 20 */
+    uint64_t seed;      /* of the search: trial n's settings are a function of (seed, n); default 1 */
+    const char *seeds;  /* of training: a trial's score is the mean over "1,2,3"; default "1" */
+    int halving_rate;   /* halving: the best 1/rate go on for rate times the epochs; default 3 */
+    int least_epochs;   /* halving: of the first rung; 0 (default): eval_every of the training options */
+    double max_seconds; /* of this call: the search stops, and can go on later; 0 (default): no limit */
     double per_trial_seconds;  /* of each training, which ends there; 0 (default): no limit */
     double checkpoint_seconds; /* between checkpoints of the running trial; default 60 */
 };
@@ -336,23 +334,25 @@ struct inmo_tune_trial {
 };
 struct inmo_tune_report {
     size_t setting_count;
-    const char *const *setting;       /* names of what was searched */
+    const char *const *setting; /* names of what was searched */
     size_t trial_count;
-    const struct inmo_tune_trial *trial;   /* finished ones, best first: by epochs given, then by score */
-    struct inmo_train_options best;   /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
-    int planned;                      /* trials of the whole search */
-    int trained;                      /* trainings of this call; the others were in the record */
-    double seconds;                   /* of this call */
-    const char *stopped;              /* "done" or "max-seconds" */
+    const struct inmo_tune_trial *trial; /* finished ones, best first: by epochs given, then by score */
+    struct inmo_train_options
+        best;            /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
+    int planned;         /* trials of the whole search */
+    int trained;         /* trainings of this call; the others were in the record */
+    double seconds;      /* of this call */
+    const char *stopped; /* "done" or "max-seconds" */
 };
 
-/* Searches the training options fixed for better settings, by validation NDCG@20; the test part is not looked at.
- * directory (made if need be; NULL: nothing is kept) holds the record of finished trainings and a checkpoint of the
- * running one: called again with the same arguments, the search goes on, trains nothing twice, and ends with the same
- * report as if never stopped, also after kill -9. More trials may be asked for (not with halving); any other difference
- * is refused. Settings whose training fails (numbers not finite, a combination that cannot be) are failed trials.
- * Errors: USAGE (names the setting), UNSUPPORTED (a model that is not trained), INPUT (no validation part), EXISTS
- * (directory has another search or other things), INTERRUPTED (with a checkpoint), the first trial's if all failed. */
+/* Searches the training options fixed for better settings, by validation NDCG@20; the test part is not looked
+ * at. directory (made if need be; NULL: nothing is kept) holds the record of finished trainings and a checkpoint
+ * of the running one: called again with the same arguments, the search goes on, trains nothing twice, and ends
+ * with the same report as if never stopped, also after kill -9. More trials may be asked for (not with halving);
+ * any other difference is refused. Settings whose training fails (numbers not finite, a combination that cannot
+ * be) are failed trials. Errors: USAGE (names the setting), UNSUPPORTED (a model that is not trained), INPUT (no
+ * validation part), EXISTS (directory has another search or other things), INTERRUPTED (with a checkpoint), the
+ * first trial's if all failed. */
 INMO_API enum inmo_status inmo_tune(const struct inmo_dataset *dataset, const struct inmo_train_options *fixed,
                                     const struct inmo_tune_options *options, const char *directory,
                                     const struct inmo_hooks *hooks, struct inmo_tune_report **report,
@@ -371,31 +371,31 @@ INMO_API enum inmo_status inmo_model_load(const char *path, struct inmo_model **
 /* ---- 5. Evaluate ------------------------------------------------------------------------------------------- */
 
 struct inmo_eval_options {
-    const char *part;      /* test (default) or valid */
-    const char *ks;        /* list lengths, "5,10,20"; default "20" */
-    int without_new;       /* inductive scenarios: 1 keeps what came after training out of the graph; default 0 */
-    const char *eval_alpha;/* one|reached; default NULL: as the model was trained */
-    double walks;          /* weight of short walks; default -1: as trained */
-    int walk_neighbours;   /* default 0: as trained */
+    const char *part;       /* test (default) or valid */
+    const char *ks;         /* list lengths, "5,10,20"; default "20" */
+    int without_new;        /* inductive scenarios: 1 keeps what came after training out of the graph; default 0 */
+    const char *eval_alpha; /* one|reached; default NULL: as the model was trained */
+    double walks;           /* weight of short walks; default -1: as trained */
+    int walk_neighbours;    /* default 0: as trained */
 };
 INMO_API void inmo_eval_options_init(struct inmo_eval_options *options);
 INMO_API const struct inmo_setting *inmo_eval_settings(size_t *count);
 
 struct inmo_metrics {
     int k;
-    double recall, precision, ndcg, hit_rate, mrr, map, coverage;  /* 0..1; coverage: share of items in any list */
+    double recall, precision, ndcg, hit_rate, mrr, map, coverage; /* 0..1; coverage: share of items in any list */
 };
 struct inmo_group {
-    const char *name;             /* "all", "new-users", "new-items", "old-users", "history 10-19", ... */
-    int64_t users;                /* counted in it */
-    const struct inmo_metrics *at;/* one per k */
+    const char *name;              /* "all", "new-users", "new-items", "old-users", "history 10-19", ... */
+    int64_t users;                 /* counted in it */
+    const struct inmo_metrics *at; /* one per k */
 };
 struct inmo_report {
     size_t k_count, group_count;
-    const struct inmo_group *group;   /* group[0] is "all" */
-    const float *user_ndcg;           /* (users of the data set) each one's NDCG at the first k; NaN: not counted */
+    const struct inmo_group *group; /* group[0] is "all" */
+    const float *user_ndcg;         /* (users of the data set) each one's NDCG at the first k; NaN: not counted */
     double seconds;
-    double inference_seconds;         /* of these: from lists of interactions to a graph and what it says of every node */
+    double inference_seconds; /* of these: from lists of interactions to a graph and what it says of every node */
 };
 /* Full ranking of all items for every user with test items. Errors: USAGE, UNSUPPORTED (the model cannot do the
  * scenario), INPUT (no test interactions). */
@@ -414,14 +414,14 @@ INMO_API enum inmo_status inmo_view_create(const struct inmo_model *model, const
 INMO_API void inmo_view_free(struct inmo_view *view);
 
 struct inmo_query {
-    const char *user;            /* a user in the view, or NULL and then: */
-    const char *const *items;    /* the history of somebody unseen */
+    const char *user;         /* a user in the view, or NULL and then: */
+    const char *const *items; /* the history of somebody unseen */
     size_t item_count;
-    int k;                       /* length of the list; default 20 */
-    int include_seen;            /* 1: items of the history may be recommended; default 0 */
-    const char *const *allow;    /* if not NULL, only these items */
+    int k;                    /* length of the list; default 20 */
+    int include_seen;         /* 1: items of the history may be recommended; default 0 */
+    const char *const *allow; /* if not NULL, only these items */
     size_t allow_count;
-    const char *const *deny;     /* never these */
+    const char *const *deny; /* never these */
     size_t deny_count;
 };
 INMO_API void inmo_query_init(struct inmo_query *query);
@@ -433,10 +433,10 @@ struct inmo_entry {
 struct inmo_list {
     size_t count;
     struct inmo_entry *entry;
-    double coverage;       /* share of the history the model can use (template items for inmo models) */
-    int unknown_items;     /* items of the history, allow or deny list that nobody has seen; passed over */
-    int fallback;          /* 1: nothing of the history could be used, and the list is by popularity */
-    const char *measure;   /* of inmo_similar: what score is, "cosine" or "weight"; else NULL */
+    double coverage;     /* share of the history the model can use (template items for inmo models) */
+    int unknown_items;   /* items of the history, allow or deny list that nobody has seen; passed over */
+    int fallback;        /* 1: nothing of the history could be used, and the list is by popularity */
+    const char *measure; /* of inmo_similar: what score is, "cosine" or "weight"; else NULL */
 };
 /* Errors: UNKNOWN (user), UNSUPPORTED (an unseen person with a lookup model), MEMORY. */
 INMO_API enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
@@ -451,20 +451,20 @@ INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k
                                                         const struct inmo_entry *entry),
                                              void *context, struct inmo_error *error);
 
-/* The k nearest by cosine of their representations or, for systems that have none (item-knn, ease, gf-cf), the k items
- * with the largest weights for a history of this item alone. Exactly one of item and user is not NULL.
+/* The k nearest by cosine of their representations or, for systems that have none (item-knn, ease, gf-cf), the k
+ * items with the largest weights for a history of this item alone. Exactly one of item and user is not NULL.
  * Errors: UNKNOWN, UNSUPPORTED (popular; users of a system without representations). */
 INMO_API enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
                                        struct inmo_list **list, struct inmo_error *error);
 
 /* Which part of the score of item comes from where. The contributions sum to the score (to rounding): one entry
- * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). ngcf models
- * are not linear in the history: there an item's entry is what the score would lose without it, and "(the rest)" is
- * what is left. */
+ * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). ngcf
+ * models are not linear in the history: there an item's entry is what the score would lose without it, and "(the
+ * rest)" is what is left. */
 struct inmo_explanation {
     double score;
     size_t count;
-    struct inmo_entry *part;  /* largest first; score is the contribution */
+    struct inmo_entry *part; /* largest first; score is the contribution */
 };
 INMO_API enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_query *query,
                                        const char *item, struct inmo_explanation **explanation,
@@ -476,19 +476,19 @@ INMO_API void inmo_explanation_free(struct inmo_explanation *explanation);
 struct inmo_matrix {
     int64_t rows;
     int columns;
-    const float *value;  /* (rows, columns), row-major; belongs to the view */
+    const float *value; /* (rows, columns), row-major; belongs to the view */
 };
-/* Final representations; the score of user u and item i is the dot product of their rows. No columns where a model has
- * none (popular, item-knn, ease, gf-cf). */
+/* Final representations; the score of user u and item i is the dot product of their rows. No columns where a
+ * model has none (popular, item-knn, ease, gf-cf). */
 INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
 INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
 /* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf, mult-vae), as the model file has it
  * (docs/formats.md). */
 struct inmo_tensor_info {
     const char *name;
-    const char *type;       /* "F32", "I32", "I64" */
-    int64_t rows, columns;  /* columns 0: a vector */
-    const void *data;       /* belongs to the model */
+    const char *type;      /* "F32", "I32", "I64" */
+    int64_t rows, columns; /* columns 0: a vector */
+    const void *data;      /* belongs to the model */
 };
 /* Fills *info with tensor number n and returns 1; 0 when there are not so many. */
 INMO_API int inmo_model_tensor(const struct inmo_model *model, size_t n, struct inmo_tensor_info *info);
@@ -499,11 +499,11 @@ INMO_API const char *inmo_view_item_id(const struct inmo_view *view, int64_t row
 /* ---- 8. Measure: the machine, and how near to its limits the engine works ------------------------------------ */
 
 struct inmo_bench_rate {
-    const char *what;    /* "read", "update", "rows of 128 bytes", "rows of 256 bytes"; "multiply-add" */
-    const char *level;   /* of memory: "L2", "L3", "memory"; NULL for multiply-add */
-    int64_t bytes;       /* of the working set it was measured on */
+    const char *what;  /* "read", "update", "rows of 128 bytes", "rows of 256 bytes"; "multiply-add" */
+    const char *level; /* of memory: "L2", "L3", "memory"; NULL for multiply-add */
+    int64_t bytes;     /* of the working set it was measured on */
     int threads;
-    double per_second;   /* bytes; flops for multiply-add */
+    double per_second; /* bytes; flops for multiply-add */
 };
 struct inmo_bench_kernel {
     const char *name;
@@ -514,10 +514,10 @@ struct inmo_bench_kernel {
     double seconds;      /* what it took: the median of the runs */
 };
 struct inmo_bench_report {
-    const char *instructions, *blas;  /* kernels in use: ours, those of OpenBLAS */
+    const char *instructions, *blas; /* kernels in use: ours, those of OpenBLAS */
     int threads;
-    int64_t l2, l3;                   /* bytes of the caches: of a core, of all */
-    int32_t users, items;             /* of the graph measured on: the data set's training part */
+    int64_t l2, l3;       /* bytes of the caches: of a core, of all */
+    int32_t users, items; /* of the graph measured on: the data set's training part */
     int64_t interactions;
     size_t rate_count, kernel_count;
     const struct inmo_bench_rate *rate;
@@ -525,21 +525,22 @@ struct inmo_bench_report {
     double seconds;
 };
 /* Measures for about so many seconds. Errors: INPUT (no training interactions), MEMORY, INTERRUPTED. */
-INMO_API enum inmo_status inmo_bench(const struct inmo_dataset *dataset, double seconds, const struct inmo_hooks *hooks,
-                                     struct inmo_bench_report **report, struct inmo_error *error);
+INMO_API enum inmo_status inmo_bench(const struct inmo_dataset *dataset, double seconds,
+                                     const struct inmo_hooks *hooks, struct inmo_bench_report **report,
+                                     struct inmo_error *error);
 INMO_API void inmo_bench_free(struct inmo_bench_report *report);
 
 /* ---- 9. Reproduce: the paper's tables and figures, from a log ------------------------------------------------ */
 
 struct inmo_reproduce_options {
-    const char *what;        /* names of experiments, "table2,table4"; default "all" */
-    const char *seeds;       /* of split and training: "1,2,3" or "1..5"; default "1..5" */
-    const char *recipe;      /* fast (default) or paper */
-    const char *only;        /* systems, "lightgcn,inmo-lightgcn,inmo-lightgcn*" (*: 30 % templates); default NULL: all */
-    int k_core;              /* both sides keep only ids with this many interactions; default 10, as in the paper */
-    int epochs;              /* of each training at most; 0 (default): the recipe's */
-    double max_seconds;      /* of each training; 0 (default): no limit. Its numbers then depend on the machine */
-    int finished;            /* 1: trains nothing; the report has the rows whose runs are there. Default 0 */
+    const char *what;   /* names of experiments, "table2,table4"; default "all" */
+    const char *seeds;  /* of split and training: "1,2,3" or "1..5"; default "1..5" */
+    const char *recipe; /* fast (default) or paper */
+    const char *only; /* systems, "lightgcn,inmo-lightgcn,inmo-lightgcn*" (*: 30 % templates); default NULL: all */
+    int k_core;       /* both sides keep only ids with this many interactions; default 10, as in the paper */
+    int epochs;       /* of each training at most; 0 (default): the recipe's */
+    double max_seconds; /* of each training; 0 (default): no limit. Its numbers then depend on the machine */
+    int finished;       /* 1: trains nothing; the report has the rows whose runs are there. Default 0 */
 };
 INMO_API void inmo_reproduce_options_init(struct inmo_reproduce_options *options);
 INMO_API const struct inmo_setting *inmo_reproduce_settings(size_t *count); /* all but what */
@@ -547,17 +548,17 @@ INMO_API const struct inmo_setting *inmo_reproduce_settings(size_t *count); /* a
 INMO_API const char *inmo_reproduce_experiment(size_t n, const char **title);
 
 struct inmo_reproduce_report {
-    int runs;              /* trainings that the experiments are made of */
-    int trained;           /* by this call; the others were in the directory */
-    double seconds;        /* of this call */
-    const char *markdown;  /* the tables, as in DIR/report.md */
-    const char *json;      /* the same for machines: an object */
+    int runs;             /* trainings that the experiments are made of */
+    int trained;          /* by this call; the others were in the directory */
+    double seconds;       /* of this call */
+    const char *markdown; /* the tables, as in DIR/report.md */
+    const char *json;     /* the same for machines: an object */
 };
-/* Trains and evaluates what the experiments need on the log, or prepared directory whose parts are put together again,
- * and writes DIR/report.md, DIR/report.html and a file for each finished training, DIR/runs/HASH.run. Called again,
- * also after kill -9, nothing finished is done twice. A system that cannot do an experiment is in its table, with the
- * reason. Errors: USAGE (names the option), EXISTS (a directory with other things), INTERRUPTED (what was finished is
- * kept), and those of reading and preparing the data. */
+/* Trains and evaluates what the experiments need on the log, or prepared directory whose parts are put together
+ * again, and writes DIR/report.md, DIR/report.html and a file for each finished training, DIR/runs/HASH.run.
+ * Called again, also after kill -9, nothing finished is done twice. A system that cannot do an experiment is in
+ * its table, with the reason. Errors: USAGE (names the option), EXISTS (a directory with other things),
+ * INTERRUPTED (what was finished is kept), and those of reading and preparing the data. */
 INMO_API enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options *read,
                                          const struct inmo_reproduce_options *options, const char *directory,
                                          const struct inmo_hooks *hooks, struct inmo_reproduce_report **report,

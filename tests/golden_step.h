@@ -1,5 +1,5 @@
-/* golden_step.h - for the tests of training steps: a file of tests/golden (numpy, float64, from docs/math.md alone) opened as
- * a run of the C code, and finite differences of its loss. */
+/* golden_step.h - for the tests of training steps: a file of tests/golden (numpy, float64, from docs/math.md
+ * alone) opened as a run of the C code, and finite differences of its loss. */
 #ifndef INMO_TESTS_GOLDEN_STEP_H
 #define INMO_TESTS_GOLDEN_STEP_H
 
@@ -134,8 +134,8 @@ static inline void whole_gradient(const struct inmo_stepper *stepper, struct inm
         memcpy(out + provided, own_gradient, own * sizeof *out);
 }
 
-/* Biases so far from 0, against matrices so small, that no difference reaches the kink of LeakyReLU; on both sides of
- * it. */
+/* Biases so far from 0, against matrices so small, that no difference reaches the kink of LeakyReLU; on both
+ * sides of it. */
 static inline void move_off_kinks(struct inmo_stepper *stepper)
 {
     const struct inmo_model_kind *kind = stepper->kind;
@@ -165,8 +165,11 @@ static inline void check_finite_differences(const char *name, const char *loss, 
     open_golden(name, loss, popularity, &golden);
     move_off_kinks(golden.stepper);
     curved = golden.stepper->parameter_rows > golden.stepper->provider_rows; /* ngcf and idcf are */
-    frozen = golden.stepper->kind->provider->frozen_from ? (size_t)(golden.stepper->provider_rows * golden.stepper->binding.dim) : 0;
-    /* Of straight models what is left is rounding, most with the listwise loss, which has few users at once here. */
+    frozen = golden.stepper->kind->provider->frozen_from
+                 ? (size_t)(golden.stepper->provider_rows * golden.stepper->binding.dim)
+                 : 0;
+    /* Of straight models what is left is rounding, most with the listwise loss, which has few users at once
+     * here. */
     h = strcmp(loss, "listwise") == 0 && !curved ? 8e-3 : 4e-3;
     size = (size_t)golden.stepper->parameter_rows * (size_t)golden.stepper->binding.dim;
     analytic = inmo_alloc(size, sizeof *analytic);

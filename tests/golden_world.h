@@ -52,7 +52,8 @@ static inline struct inmo_csr edges_of(const json_t *golden)
 static inline struct inmo_model *model_of(const json_t *golden)
 {
     struct inmo_model *model = inmo_alloc_zero(1, sizeof *model);
-    const json_t *templates[2] = {json_object_get(golden, "user_templates"), json_object_get(golden, "item_templates")};
+    const json_t *templates[2] = {json_object_get(golden, "user_templates"),
+                                  json_object_get(golden, "item_templates")};
     const json_t *after = json_object_get(golden, "after");
     float *parameter = inmo_alloc(json_array_size(after), sizeof *parameter);
     size_t own;

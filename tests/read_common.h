@@ -41,7 +41,7 @@ static inline int leave_directory(void **state)
 static inline void put_bytes(const char *name, const void *bytes, size_t size)
 {
     FILE *file;
-    unlink(name);  /* some file systems sync a file that is written over, and there are thousands */
+    unlink(name); /* some file systems sync a file that is written over, and there are thousands */
     file = fopen(name, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
@@ -83,11 +83,12 @@ static inline const char *show_log(const struct inmo_log *log)
     text[0] = 0;
     for (int64_t n = 0; n < log->count && at < sizeof text - 200; n++) {
         const struct inmo_log_block *block = log->block[n / INMO_LOG_BLOCK];
-        at += (size_t)snprintf(text + at, sizeof text - at, "%.60s %.60s", inmo_idmap_id(&users, inmo_log_user(log, n)),
+        at += (size_t)snprintf(text + at, sizeof text - at, "%.60s %.60s",
+                               inmo_idmap_id(&users, inmo_log_user(log, n)),
                                inmo_idmap_id(&items, inmo_log_item(log, n)));
         if (log->has_time)
-            at += (size_t)snprintf(text + at, sizeof text - at, " @%lld",
-                                   (long long)block->time[n % INMO_LOG_BLOCK]);
+            at +=
+                (size_t)snprintf(text + at, sizeof text - at, " @%lld", (long long)block->time[n % INMO_LOG_BLOCK]);
         if (log->has_part)
             at += (size_t)snprintf(text + at, sizeof text - at, " %d", block->part[n % INMO_LOG_BLOCK]);
         at += (size_t)snprintf(text + at, sizeof text - at, "\n");

@@ -1,6 +1,6 @@
-/* support.h - what the tests of graphs, models and files share: calls that must succeed, logs and data sets from a
- * few words, one small synthetic data set with groups of taste, small graphs and their exact decomposition, a temporary
- * folder, and whole files as bytes. */
+/* support.h - what the tests of graphs, models and files share: calls that must succeed, logs and data sets from
+ * a few words, one small synthetic data set with groups of taste, small graphs and their exact decomposition, a
+ * temporary folder, and whole files as bytes. */
 #ifndef INMO_TESTS_SUPPORT_H
 #define INMO_TESTS_SUPPORT_H
 
@@ -28,20 +28,20 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The call must return INMO_OK; otherwise the test fails with the library's own sentence. `error` is in scope. */
-#define must(call)                                                                                                \
-    do {                                                                                                          \
-        if ((call) != INMO_OK)                                                                                    \
-            fail_msg("%s: %s", #call, error.message);                                                             \
+#define must(call)                                                                                                 \
+    do {                                                                                                           \
+        if ((call) != INMO_OK)                                                                                     \
+            fail_msg("%s: %s", #call, error.message);                                                              \
     } while (0)
 
 /* The call must return the status, and the sentence must have the words in it. */
-#define must_fail(call, status, words)                                                                            \
-    do {                                                                                                          \
-        error.message[0] = '\0';                                                                                  \
-        assert_int_equal(call, status);                                                                           \
-        assert_int_equal(error.code, status);                                                                     \
-        if (!strstr(error.message, words))                                                                        \
-            fail_msg("\"%s\" does not say \"%s\"", error.message, words);                                         \
+#define must_fail(call, status, words)                                                                             \
+    do {                                                                                                           \
+        error.message[0] = '\0';                                                                                   \
+        assert_int_equal(call, status);                                                                            \
+        assert_int_equal(error.code, status);                                                                      \
+        if (!strstr(error.message, words))                                                                         \
+            fail_msg("\"%s\" does not say \"%s\"", error.message, words);                                          \
     } while (0)
 
 static inline void assert_near(double found, double expected, double tolerance)
@@ -50,7 +50,8 @@ static inline void assert_near(double found, double expected, double tolerance)
         fail_msg("found %.17g, expected %.17g within %g", found, expected, tolerance);
 }
 
-/* ---- A temporary folder that is the current one, so that files have short names ------------------------------- */
+/* ---- A temporary folder that is the current one, so that files have short names
+ * ------------------------------- */
 
 static char test_directory[256];
 
@@ -274,9 +275,9 @@ static inline struct dense_svd dense_svd_of(const double *y, int users, int item
     svd.u = inmo_alloc((size_t)(users * svd.rank), sizeof(double));
     svd.s = inmo_alloc((size_t)svd.rank, sizeof(double));
     svd.v = inmo_alloc((size_t)(svd.rank * items), sizeof(double));
-    assert_int_equal(LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', users, items, used_up, items, svd.s, svd.u, svd.rank, svd.v,
-                                    items),
-                     0);
+    assert_int_equal(
+        LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', users, items, used_up, items, svd.s, svd.u, svd.rank, svd.v, items),
+        0);
     inmo_free(used_up);
     return svd;
 }
@@ -308,9 +309,9 @@ static inline double least_error(const struct dense_svd *svd, int d)
 
 /* ---- Training ------------------------------------------------------------------------------------------- */
 
-static const char *const all_models[] = {"inmo-lightgcn", "inmo-mf", "inmo-ngcf",    "inmo-imc-gae",  "lightgcn", "mf",
-                                          "ngcf",          "imc-gae", "imc-lightgcn", "idcf-lightgcn", "popular",  "neumf",
-                                          "inmo-neumf"};
+static const char *const all_models[] = {
+    "inmo-lightgcn", "inmo-mf",      "inmo-ngcf",     "inmo-imc-gae", "lightgcn", "mf",        "ngcf",
+    "imc-gae",       "imc-lightgcn", "idcf-lightgcn", "popular",      "neumf",    "inmo-neumf"};
 
 /* A model's own defaults, cut down to what a small data set needs. */
 static inline struct inmo_train_options small_options(const char *model)

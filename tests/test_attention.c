@@ -1,5 +1,6 @@
-/* test_attention.c - attention over shared keys (src/model/provider/attention.c) against IDCF as it is written down: queries and values
- * of every head, in double, one number at a time. More rows than a block has, and than all groups have, with a rest. */
+/* test_attention.c - attention over shared keys (src/model/provider/attention.c) against IDCF as it is written
+ * down: queries and values of every head, in double, one number at a time. More rows than a block has, and than
+ * all groups have, with a rest. */
 #include "support.h"
 
 #include "base/random.h"
@@ -47,7 +48,8 @@ static double product(const double *a, const double *b)
 }
 
 /* One query: e, and with de its part of the gradient. */
-static void naive(const struct inmo_attention *attention, const float *row, const float *de_row, double *e, double *gradient)
+static void naive(const struct inmo_attention *attention, const float *row, const float *de_row, double *e,
+                  double *gradient)
 {
     double q[DIM], de[DIM], query[DIM], key[INMO_SAMPLE][DIM], match[INMO_SAMPLE][DIM], value[INMO_SAMPLE][DIM];
     for (int j = 0; j < DIM; j++) {
@@ -57,7 +59,8 @@ static void naive(const struct inmo_attention *attention, const float *row, cons
     }
     for (int h = 0; h < INMO_HEADS; h++) {
         const float *w[INMO_ATTENTION_WEIGHTS];
-        double *dw[INMO_ATTENTION_WEIGHTS], share[INMO_SAMPLE], answer[DIM] = {0}, out[DIM], danswer[DIM], dquery[DIM] = {0};
+        double *dw[INMO_ATTENTION_WEIGHTS], share[INMO_SAMPLE], answer[DIM] = {0}, out[DIM], danswer[DIM],
+                                                                dquery[DIM] = {0};
         double sum = 0, mean = 0, back[DIM];
         for (int kind = 0; kind < INMO_ATTENTION_WEIGHTS; kind++) {
             w[kind] = attention->weights + (kind * INMO_HEADS + h) * SQUARE;
@@ -117,10 +120,13 @@ static void test_against_naive(void **state)
     (void)state;
     for (size_t n = 0; n < COUNT(keys); n++) {
         struct inmo_attention attention;
-        float *weights = numbers(1, WEIGHTS, 0.3), *query = numbers(2, ROWS * DIM, 1), *de = numbers(3, ROWS * DIM, 1);
-        float *share = inmo_alloc(ROWS * INMO_HEADS * INMO_SAMPLE, sizeof *share), *one = inmo_alloc(DIM, sizeof *one);
+        float *weights = numbers(1, WEIGHTS, 0.3), *query = numbers(2, ROWS * DIM, 1),
+              *de = numbers(3, ROWS * DIM, 1);
+        float *share = inmo_alloc(ROWS * INMO_HEADS * INMO_SAMPLE, sizeof *share),
+              *one = inmo_alloc(DIM, sizeof *one);
         float *e = inmo_alloc(2 * ROWS * DIM, sizeof *e), *gradient = inmo_alloc(2 * WEIGHTS, sizeof *gradient);
-        double *wanted = calloc(ROWS * DIM, sizeof *wanted), *wanted_gradient = calloc(WEIGHTS, sizeof *wanted_gradient);
+        double *wanted = calloc(ROWS * DIM, sizeof *wanted),
+               *wanted_gradient = calloc(WEIGHTS, sizeof *wanted_gradient);
         assert_int_equal(inmo_attention_make(DIM, 1, &attention), 0);
         attention.weights = weights;
         attention.keys = keys[n];

@@ -28,20 +28,21 @@ static void check_golden(const char *name)
                           (int64_t)s * batch, batch, drawn, drawn + batch, drawn + 2 * batch);
         for (int32_t b = 0; b < batch; b++)
             for (int part = 0; part < 3; part++)
-                assert_int_equal(drawn[part * batch + b],
-                                 json_integer_value(json_array_get(json_array_get(triples, (size_t)b), (size_t)part)));
+                assert_int_equal(drawn[part * batch + b], json_integer_value(json_array_get(
+                                                              json_array_get(triples, (size_t)b), (size_t)part)));
         loss = inmo_stepper_gradient(golden.stepper, (int64_t)s, alpha, &gradient);
         assert_true(fabs(loss - total) < 1e-6 * total);
         whole_gradient(golden.stepper, gradient, found);
         assert_true(distance(found, json_object_get(step, "gradient")) < 1e-5);
-        assert_true(distance(golden.stepper->parameter, json_object_get(step, "gradient")) > 1e-2); /* it can fail */
+        assert_true(distance(golden.stepper->parameter, json_object_get(step, "gradient")) >
+                    1e-2); /* it can fail */
         inmo_stepper_run(golden.stepper, (int64_t)s, alpha, golden.options.learning_rate);
     }
     inmo_stepper_settle(golden.stepper);
     assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "after")) < 2e-5);
     assert_int_equal(inmo_represent(golden.stepper->kind, &golden.stepper->binding, golden.options.layers,
-                                    golden.stepper->parameter, inmo_stepper_own(golden.stepper), 1, 0, found,
-                                    NULL, NULL),
+                                    golden.stepper->parameter, inmo_stepper_own(golden.stepper), 1, 0, found, NULL,
+                                    NULL),
                      INMO_OK);
     assert_true(distance(found, json_object_get(golden.json, "representations")) < 2e-5);
     unseen = json_object_get(golden.json, "unseen");
@@ -75,12 +76,29 @@ static void test_popularity(void **state)
 }
 
 static const char *const names[] = {
-    "mf-d5",           "mf-d32",           "lightgcn-d5",          "lightgcn-d32",
-    "inmo-mf-d5",      "inmo-mf-d32",      "inmo-lightgcn-d5",     "inmo-lightgcn-d32",
-    "inmo-mf-half-d5", "inmo-mf-half-d32", "inmo-lightgcn-half-d5", "inmo-lightgcn-half-d32",
-    "ngcf-d5",         "ngcf-drop-d5",     "inmo-ngcf-drop-d5",    "inmo-ngcf-half-drop-d5",
-    "ngcf-drop-d18",   "imc-gae-d5",       "imc-gae-drop-d32",     "inmo-imc-gae-drop-d32",
-    "inmo-imc-gae-half-drop-d5", "idcf-lightgcn-d5", "idcf-lightgcn-half-d5",
+    "mf-d5",
+    "mf-d32",
+    "lightgcn-d5",
+    "lightgcn-d32",
+    "inmo-mf-d5",
+    "inmo-mf-d32",
+    "inmo-lightgcn-d5",
+    "inmo-lightgcn-d32",
+    "inmo-mf-half-d5",
+    "inmo-mf-half-d32",
+    "inmo-lightgcn-half-d5",
+    "inmo-lightgcn-half-d32",
+    "ngcf-d5",
+    "ngcf-drop-d5",
+    "inmo-ngcf-drop-d5",
+    "inmo-ngcf-half-drop-d5",
+    "ngcf-drop-d18",
+    "imc-gae-d5",
+    "imc-gae-drop-d32",
+    "inmo-imc-gae-drop-d32",
+    "inmo-imc-gae-half-drop-d5",
+    "idcf-lightgcn-d5",
+    "idcf-lightgcn-half-d5",
 };
 
 static void test_golden(void **state)
@@ -132,8 +150,10 @@ static void test_key_draws(void **state)
     snprintf(path, sizeof path, "%s/golden/idcf-draws.json", INMO_TEST_DIR);
     json = json_load_file(path, 0, NULL);
     assert_non_null(json);
-    json_array_foreach(json_object_get(json, "draws"), n, row) {
-        uint64_t key = inmo_random(inmo_key((uint64_t)number(row, "seed"), INMO_STREAM_KEYS), (uint64_t)number(row, "step"));
+    json_array_foreach(json_object_get(json, "draws"), n, row)
+    {
+        uint64_t key =
+            inmo_random(inmo_key((uint64_t)number(row, "seed"), INMO_STREAM_KEYS), (uint64_t)number(row, "step"));
         const json_t *expected = json_object_get(row, "is");
         int32_t drawn[INMO_SAMPLE], count;
         key = inmo_random(key, (uint64_t)(number(row, "side") * INMO_HEADS + number(row, "head")));
@@ -156,7 +176,8 @@ static void test_random_numbers(void **state)
     json = json_load_file(path, 0, NULL);
     assert_non_null(json);
     list = json_object_get(json, "random");
-    json_array_foreach(list, n, row) {
+    json_array_foreach(list, n, row)
+    {
         uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
         char text[32];
         snprintf(text, sizeof text, "%016llx",
@@ -164,13 +185,15 @@ static void test_random_numbers(void **state)
         assert_string_equal(text, json_string_value(json_object_get(row, "is")));
     }
     list = json_object_get(json, "normal");
-    json_array_foreach(list, n, row) {
+    json_array_foreach(list, n, row)
+    {
         uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
         double found = inmo_random_normal(key, (uint64_t)number(row, "counter"));
         assert_true(fabs(found - number(row, "is")) < 1e-8);
     }
     list = json_object_get(json, "kept");
-    json_array_foreach(list, n, row) {
+    json_array_foreach(list, n, row)
+    {
         uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
         uint32_t step_key = (uint32_t)inmo_random(key, (uint64_t)number(row, "step"));
         assert_int_equal(inmo_drop_keeps(step_key, (uint32_t)(number(row, "p") * 4294967296.0),
@@ -200,8 +223,8 @@ static void test_dropout_share(void **state)
     assert_true(fabs((double)both / all - 0.49) < 0.005);
 }
 
-/* A row of ngcf whose entries are all dropped while the biases are 0 has no length. It must not pass on what dividing by
- * that length would give: the gradient stays of the size of the others. */
+/* A row of ngcf whose entries are all dropped while the biases are 0 has no length. It must not pass on what
+ * dividing by that length would give: the gradient stays of the size of the others. */
 static void test_row_without_length(void **state)
 {
     struct golden golden;
@@ -237,7 +260,8 @@ static void test_half_storage(void **state)
         open_golden(wide[n], "bpr", 0, &golden);
         options = golden.options;
         options.storage = "half";
-        assert_int_equal(inmo_stepper_new(golden.stepper->kind, &options, golden.graph, &golden.train, &half, NULL), INMO_OK);
+        assert_int_equal(inmo_stepper_new(golden.stepper->kind, &options, golden.graph, &golden.train, &half, NULL),
+                         INMO_OK);
         size = (size_t)half->parameter_rows * (size_t)options.dim;
         whole = inmo_alloc(size, sizeof *whole);
         rough = inmo_alloc(size, sizeof *rough);

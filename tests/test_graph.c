@@ -1,5 +1,6 @@
-/* test_graph.c - the graph and what is computed on it before training: building it from lists, the truncated singular
- * value decomposition against a dense one, and the rules that choose templates, on graphs worked out by hand. */
+/* test_graph.c - the graph and what is computed on it before training: building it from lists, the truncated
+ * singular value decomposition against a dense one, and the rules that choose templates, on graphs worked out by
+ * hand. */
 #include "support.h"
 
 #include "graph/svd.h"
@@ -11,7 +12,8 @@ static void row_is(const struct inmo_graph *graph, int32_t node, const char *exp
 {
     char found[128] = "";
     for (int64_t e = graph->offset[node]; e < graph->offset[node + 1]; e++)
-        snprintf(found + strlen(found), sizeof found - strlen(found), "%s%d", *found ? " " : "", graph->neighbour[e]);
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%s%d", *found ? " " : "",
+                 graph->neighbour[e]);
     assert_string_equal(found, expected);
 }
 
@@ -199,8 +201,8 @@ static void assert_scores(const struct inmo_graph *graph, const char *rule, int 
 static void test_simple_rules(void **state)
 {
     static const double degree[] = {2, 1, 3, 0, 3, 2, 1, 0};
-    /* Σ 1/d over the items of user 0: 1/3 + 1/2, of user 1: 1/3, of user 2: 1/3 + 1/2 + 1; over the users of item 0:
-     * 1/2 + 1 + 1/3, of item 1: 1/2 + 1/3, of item 2: 1/3. */
+    /* Σ 1/d over the items of user 0: 1/3 + 1/2, of user 1: 1/3, of user 2: 1/3 + 1/2 + 1; over the users of
+     * item 0: 1/2 + 1 + 1/3, of item 1: 1/2 + 1/3, of item 2: 1/3. */
     static const double error_sort[] = {5. / 6, 1. / 3, 11. / 6, 0, 11. / 6, 5. / 6, 1. / 3, 0};
     struct inmo_graph *graph = graph_of(4, 4, staircase);
     (void)state;
@@ -209,9 +211,9 @@ static void test_simple_rules(void **state)
     inmo_graph_free(graph);
 }
 
-/* Two blocks of ones: users 0 1 with items 0 1 2, user 2 with item 3. Singular values √6 and 1; the vectors of the
- * first are 1/√2 on users 0 1 and 1/√3 on items 0 1 2, those of the second 1 on user 2 and item 3. Degrees 3 3 1 and
- * 2 2 2 1.
+/* Two blocks of ones: users 0 1 with items 0 1 2, user 2 with item 3. Singular values √6 and 1; the vectors of
+ * the first are 1/√2 on users 0 1 and 1/√3 on items 0 1 2, those of the second 1 on user 2 and item 3. Degrees 3
+ * 3 1 and 2 2 2 1.
  *
  *   ‖U_u‖²·Σ d_i      users 0 1: 1/2 · 6 = 3       items 0 1 2: 1/3 · 6 = 2
  *   (U_u' M U_u)·Σ 1/d_i, M diagonal:   users, 1/2/9 · 2 = 1/9 and 1;   items, 1/3/4 · 3 = 1/4 and 1
@@ -232,7 +234,8 @@ static void test_svd_rules(void **state)
     inmo_graph_free(graph);
 }
 
-/* One user with two items: h = 0.05 + 0.85 · 2l and l = 0.05 + 0.85 h/2 give h = 0.135/0.2775, l = 0.05 + 0.425 h. */
+/* One user with two items: h = 0.05 + 0.85 · 2l and l = 0.05 + 0.85 h/2 give h = 0.135/0.2775, l = 0.05 + 0.425
+ * h. */
 static void test_page_rank(void **state)
 {
     static const char *const star[] = {"01"};
@@ -299,10 +302,10 @@ static void test_choice(void **state)
     static const double equal[] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct inmo_graph *graph = graph_of(4, 4, staircase);
     (void)state;
-    chosen_are(graph, degree, 0.25, 0.25, "2 4");       /* one of each */
-    chosen_are(graph, degree, 0.26, 0.5, "0 2 4 5");    /* ⌈1.04⌉ = 2 users; ascending, not by score */
-    chosen_are(graph, degree, 1e-9, 0.75, "2 4 5 6");   /* at least one */
-    chosen_are(graph, degree, 1, 1, "0 1 2 4 5 6");     /* three of four have interactions */
+    chosen_are(graph, degree, 0.25, 0.25, "2 4");     /* one of each */
+    chosen_are(graph, degree, 0.26, 0.5, "0 2 4 5");  /* ⌈1.04⌉ = 2 users; ascending, not by score */
+    chosen_are(graph, degree, 1e-9, 0.75, "2 4 5 6"); /* at least one */
+    chosen_are(graph, degree, 1, 1, "0 1 2 4 5 6");   /* three of four have interactions */
     chosen_are(graph, isolated_best, 0.25, 0.5, "2 4 5");
     chosen_are(graph, equal, 0.5, 0.5, "0 1 4 5");
     inmo_graph_free(graph);
@@ -332,13 +335,12 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_union),          cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_union),           cmocka_unit_test(test_limits),
         cmocka_unit_test(test_both_directions), cmocka_unit_test(test_svd),
-        cmocka_unit_test(test_svd_repeats),
-        cmocka_unit_test(test_normalised_svd), cmocka_unit_test(test_simple_rules),
-        cmocka_unit_test(test_svd_rules),      cmocka_unit_test(test_page_rank),
-        cmocka_unit_test(test_random_rule),    cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_svd_repeats),     cmocka_unit_test(test_normalised_svd),
+        cmocka_unit_test(test_simple_rules),    cmocka_unit_test(test_svd_rules),
+        cmocka_unit_test(test_page_rank),       cmocka_unit_test(test_random_rule),
+        cmocka_unit_test(test_choice),          cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* test_half.c - rows stored in half precision: rounding, packing, and the gather from and to them, at every vector width,
- * against the naive twin. */
+/* test_half.c - rows stored in half precision: rounding, packing, and the gather from and to them, at every
+ * vector width, against the naive twin. */
 #include "support.h"
 
 #include "kernel/kernel.h"
@@ -52,8 +52,15 @@ static void test_rounding(void **state)
     static const struct {
         float from, to;
     } cases[] = {
-        {1, 1}, {-2.5f, -2.5f}, {0, 0}, {1 + 1.0f / 256, 1}, {1 + 3.0f / 256, 1 + 2.0f / 128},
-        {1 + 1.01f / 256, 1 + 1.0f / 128}, {-1 - 1.01f / 256, -1 - 1.0f / 128}, {1e30f, 0}, {3e-38f, 0},
+        {1, 1},
+        {-2.5f, -2.5f},
+        {0, 0},
+        {1 + 1.0f / 256, 1},
+        {1 + 3.0f / 256, 1 + 2.0f / 128},
+        {1 + 1.01f / 256, 1 + 1.0f / 128},
+        {-1 - 1.01f / 256, -1 - 1.0f / 128},
+        {1e30f, 0},
+        {3e-38f, 0},
     };
     float x[64], back[64];
     uint32_t half[32];

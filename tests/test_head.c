@@ -1,6 +1,7 @@
-/* test_head.c - scores that are no dot products: steps over pairs against numpy (tests/golden) and finite differences, in
- * every stage of pretraining; the kernels and the ranking against their naive twins; and models with a head as a whole:
- * they learn, the same bytes come out at any number of threads and after any interruption, files and views serve them. */
+/* test_head.c - scores that are no dot products: steps over pairs against numpy (tests/golden) and finite
+ * differences, in every stage of pretraining; the kernels and the ranking against their naive twins; and models
+ * with a head as a whole: they learn, the same bytes come out at any number of threads and after any
+ * interruption, files and views serve them. */
 #include "support.h"
 
 #include "golden_step.h"

@@ -1,5 +1,5 @@
-/* test_inverse.c - the inverse by tiles beside its naive twin: across tile edges, the same bytes at any number of threads,
- * and what has no inverse is refused. */
+/* test_inverse.c - the inverse by tiles beside its naive twin: across tile edges, the same bytes at any number
+ * of threads, and what has no inverse is refused. */
 #include "support.h"
 
 #include "base/memory.h"

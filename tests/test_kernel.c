@@ -195,8 +195,8 @@ static void test_gather(void **state)
     inmo_graph_free(graph);
 }
 
-/* Rows that do not fit the kernel's list of 2048 terms, one that fills it twice, and more short rows in a call than it
- * has pieces (256). */
+/* Rows that do not fit the kernel's list of 2048 terms, one that fills it twice, and more short rows in a call
+ * than it has pieces (256). */
 static void test_gather_long_rows(void **state)
 {
     static const int dims[] = {5, 32};
@@ -368,7 +368,8 @@ static void test_pairwise(void **state)
     for (size_t d = 0; d < COUNT(dims); d++)
         for (int weighted = 0; weighted < 2; weighted++) {
             int dim = dims[d];
-            float *x = numbers((size_t)(ROWS * dim), 41), *w = numbers((size_t)dim, 42), *factor = numbers(TERMS, 43);
+            float *x = numbers((size_t)(ROWS * dim), 41), *w = numbers((size_t)dim, 42),
+                  *factor = numbers(TERMS, 43);
             float first_sum[128], first_margin[TERMS];
             int32_t index[3 * TERMS];
             const struct inmo_kernels *kernels;
@@ -377,7 +378,8 @@ static void test_pairwise(void **state)
             for (int k = 0; (kernels = inmo_kernels_at(k)) != NULL; k++) {
                 float sum[128] = {0}, margin[TERMS];
                 kernels->add_rows(dim, TERMS, factor, index, x, sum);
-                kernels->margins(TERMS, dim, x, index, index + TERMS, index + 2 * TERMS, weighted ? w : NULL, margin);
+                kernels->margins(TERMS, dim, x, index, index + TERMS, index + 2 * TERMS, weighted ? w : NULL,
+                                 margin);
                 for (int j = 0; j < dim; j++) {
                     double naive = 0;
                     for (int n = 0; n < TERMS; n++)
@@ -406,8 +408,8 @@ static void test_pairwise(void **state)
 
 static void test_softplus(void **state)
 {
-    static const float margins[] = {0, -0.0f, 1e-20f, -1e-20f, 1e-6f, 0.1f, -0.1f, 1, -1, 5, -5, 30, -30, 87, -87, 200, -200,
-                                    900, -900};
+    static const float margins[] = {0,  -0.0f, 1e-20f, -1e-20f, 1e-6f, 0.1f, -0.1f, 1,   -1,  5,
+                                    -5, 30,    -30,    87,      -87,   200,  -200,  900, -900};
     (void)state;
     for (int32_t count = 0; count <= (int32_t)COUNT(margins); count++) {
         float first[COUNT(margins)], found[COUNT(margins)];
@@ -561,12 +563,17 @@ static void test_gather_in_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gather),    cmocka_unit_test(test_gather_in_place), cmocka_unit_test(test_activation),
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_gather_in_place),
+        cmocka_unit_test(test_activation),
         cmocka_unit_test(test_gather_long_rows),
         cmocka_unit_test(test_gather_options_matter),
-        cmocka_unit_test(test_adam),      cmocka_unit_test(test_adam_rows),
-        cmocka_unit_test(test_dot),       cmocka_unit_test(test_exponentials),
-        cmocka_unit_test(test_pairwise),  cmocka_unit_test(test_softplus),
+        cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_adam_rows),
+        cmocka_unit_test(test_dot),
+        cmocka_unit_test(test_exponentials),
+        cmocka_unit_test(test_pairwise),
+        cmocka_unit_test(test_softplus),
         cmocka_unit_test(test_above),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

@@ -1,5 +1,5 @@
-/* test_lab.c - the paired test, the error term, the paper's numbers, the list of experiments. That a call stopped anywhere
- * ends with the same numbers is a test of the program (tests/cli). */
+/* test_lab.c - the paired test, the error term, the paper's numbers, the list of experiments. That a call
+ * stopped anywhere ends with the same numbers is a test of the program (tests/cli). */
 #include "support.h"
 
 #include "graph/svd.h"
@@ -47,7 +47,8 @@ static void test_same_at_any_threads(void **state)
 /* ---- The error term ------------------------------------------------------------------------------------------ */
 
 /* |U U^T L Y|^2 by its definition, with users [0, gone) of an order no templates. */
-static double naive_error(const struct inmo_graph *graph, const struct inmo_svd *svd, const int32_t *order, int32_t gone)
+static double naive_error(const struct inmo_graph *graph, const struct inmo_svd *svd, const int32_t *order,
+                          int32_t gone)
 {
     double total = 0;
     for (int32_t row = 0; row < graph->users; row++)
@@ -119,7 +120,8 @@ static void test_every_model_is_in_the_tables(void **state)
         struct inmo_lab_row *row = NULL;
         size_t count = 0;
         must(inmo_lab_rows(experiment, &row, &count, &error));
-        assert_true((count > 0) == (experiment->shape != INMO_LAB_STATISTICS && experiment->shape != INMO_LAB_ERRORS));
+        assert_true((count > 0) ==
+                    (experiment->shape != INMO_LAB_STATISTICS && experiment->shape != INMO_LAB_ERRORS));
         for (size_t k = 0; inmo_model_kind_at(k) && strcmp(experiment->name, "table2") == 0; k++) {
             size_t r = 0;
             while (r < count && strcmp(row[r].system.model, inmo_model_kind_at(k)->name) != 0)
@@ -133,8 +135,10 @@ static void test_every_model_is_in_the_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sign_flips),    cmocka_unit_test(test_same_at_any_threads),
-        cmocka_unit_test(test_error_term),    cmocka_unit_test(test_paper),
+        cmocka_unit_test(test_sign_flips),
+        cmocka_unit_test(test_same_at_any_threads),
+        cmocka_unit_test(test_error_term),
+        cmocka_unit_test(test_paper),
         cmocka_unit_test(test_every_model_is_in_the_tables),
     };
     return cmocka_run_group_tests_name("lab", tests, NULL, NULL);

@@ -1,7 +1,7 @@
-/* test_lazy.c - Adam brought up to date row by row (train/lazy.h) against Adam that moves every row in every step: in
- * double, the naive twin, and in float; over short and long gaps, learning rates that change, gradients so small that the
- * 1e-8 in the denominator counts, the change from the first steps to the closed form, and a whole round of what is
- * remembered. And the bytes: threads, reading in between, a restored state. */
+/* test_lazy.c - Adam brought up to date row by row (train/lazy.h) against Adam that moves every row in every
+ * step: in double, the naive twin, and in float; over short and long gaps, learning rates that change, gradients
+ * so small that the 1e-8 in the denominator counts, the change from the first steps to the closed form, and a
+ * whole round of what is remembered. And the bytes: threads, reading in between, a restored state. */
 #include "support.h"
 
 #include "train/step.h"
@@ -62,10 +62,10 @@ static struct inmo_rows take_step(struct world *world, int schedule, int64_t ste
     return rows;
 }
 
-/* The bound is what rounding makes of it in float: each write, and each of the first steps, rounds the parameter (6e-8 of
- * it), and each movement is
- * right to 2e-6 (the moments are floats with a memory of 1000 updates; the closed form itself is right to 2e-6 at step 256
- * and to 5e-9 from step 10,000). Leaving the missed steps out, as sparse Adam does, is a hundred times farther off. */
+/* The bound is what rounding makes of it in float: each write, and each of the first steps, rounds the parameter
+ * (6e-8 of it), and each movement is right to 2e-6 (the moments are floats with a memory of 1000 updates; the
+ * closed form itself is right to 2e-6 at step 256 and to 5e-9 from step 10,000). Leaving the missed steps out,
+ * as sparse Adam does, is a hundred times farther off. */
 static void test_against_dense(void **state)
 {
     static struct world world;
@@ -117,8 +117,10 @@ static void test_against_dense(void **state)
                 }
             }
         }
-        print_message("schedule %d: off by at most %.1e of the way, dense float Adam %.1e; sparse Adam %.0f times the "
-                      "bound\n", schedule, worst, worst_dense, naive_gap);
+        print_message(
+            "schedule %d: off by at most %.1e of the way, dense float Adam %.1e; sparse Adam %.0f times the "
+            "bound\n",
+            schedule, worst, worst_dense, naive_gap);
         assert_true(naive_gap > 100);
         assert_true(worst < worst_dense); /* which rounds in every step */
         inmo_lazy_settle(&world.lazy);
@@ -204,8 +206,8 @@ static void test_training(void **state)
         for (int32_t n = 0; n < gradient.rows->count; n++)
             memcpy(whole + gradient.rows->node[n] * options.dim, gradient.value + n * options.dim,
                    (size_t)options.dim * sizeof *whole);
-        inmo_adam_rows(dense->parameter_rows, options.dim, inmo_adam_at(options.learning_rate, step + 1), whole, dense->m,
-                       dense->root, dense->parameter);
+        inmo_adam_rows(dense->parameter_rows, options.dim, inmo_adam_at(options.learning_rate, step + 1), whole,
+                       dense->m, dense->root, dense->parameter);
     }
     inmo_stepper_settle(lazy);
     for (size_t n = 0; n < size; n++) {
@@ -224,8 +226,8 @@ static void test_training(void **state)
     inmo_dataset_free(data);
 }
 
-/* The step that touches a row while it is near, against the same step taken apart: the same bytes, with 1, 2 and 3 threads,
- * over the change to the closed form, with chunks that are not full. */
+/* The step that touches a row while it is near, against the same step taken apart: the same bytes, with 1, 2 and
+ * 3 threads, over the change to the closed form, with chunks that are not full. */
 static void test_pairwise_step(void **state)
 {
     struct inmo_dataset *data = grouped_dataset(300, 400, 10, "70/10/20");

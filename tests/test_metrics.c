@@ -1,6 +1,6 @@
-/* test_metrics.c - the numbers a model is judged by, all worked out by hand in the comments: the metrics of single
- * lists, and inmo_evaluate with the popularity model on data sets small enough to rank on paper; which groups a report
- * has, and what evaluation refuses.
+/* test_metrics.c - the numbers a model is judged by, all worked out by hand in the comments: the metrics of
+ * single lists, and inmo_evaluate with the popularity model on data sets small enough to rank on paper; which
+ * groups a report has, and what evaluation refuses.
  *
  * 1/log2(j + 1), the worth of a hit at rank j:  1: 1   2: 0.6309297535714575   3: 0.5   4: 0.43067655807339306 */
 #include "support.h"
@@ -108,8 +108,9 @@ static const struct inmo_group *group_of(const struct inmo_report *report, const
     return NULL;
 }
 
-/* Items are numbered v w x y z in this order. Training degrees: v 3 (ann bob cat), w 3 (ann cat dan), x 1 (cat), y 0,
- * z 0: the order by popularity is v w x y z. Of each user's list the training and validation items are left out. */
+/* Items are numbered v w x y z in this order. Training degrees: v 3 (ann bob cat), w 3 (ann cat dan), x 1 (cat),
+ * y 0, z 0: the order by popularity is v w x y z. Of each user's list the training and validation items are left
+ * out. */
 static const char five_items[] = "ann v train, ann w train, cat x train, ann y test, cat z test, ann x test,"
                                  "bob v train, bob w valid, bob y test, cat v train, cat w train, dan w train";
 
@@ -152,8 +153,8 @@ static void test_popular_by_hand(void **state)
     inmo_dataset_free(data);
 }
 
-/* ann has 10 observed items, bob 9: on both sides of a border. Items by first appearance: a .. j, then y, z. Degrees:
- * a .. i 2, j 1, y 0, z 0. ann's list at 1: y, wanted z: nothing. bob's: j, wanted j. */
+/* ann has 10 observed items, bob 9: on both sides of a border. Items by first appearance: a .. j, then y, z.
+ * Degrees: a .. i 2, j 1, y 0, z 0. ann's list at 1: y, wanted z: nothing. bob's: j, wanted j. */
 static void test_history_groups(void **state)
 {
     struct inmo_dataset *data = dataset_of(
@@ -192,7 +193,12 @@ static const uint8_t new_user[] = {0, 0, 1}, new_item[] = {0, 0, 0, 1};
 static const struct inmo_dataset inductive = {
     .scenario = INMO_NEW_USERS_ITEMS,
     .users = {.count = 3, .offset = id_offset_users, .text = "p\0q\0n"},
-    .items = {.count = 4, .offset = id_offset_items, .text = "0\0""1\0""2\0""3"},
+    .items = {.count = 4,
+              .offset = id_offset_items,
+              .text = "0\0"
+                      "1\0"
+                      "2\0"
+                      "3"},
     .train = {3, 4, train_offset, train_item},
     .later = {3, 4, later_offset, later_item},
     .test = {3, 4, test_offset, test_item},
@@ -210,15 +216,15 @@ static void test_new_users_items(void **state)
     assert_int_equal(report->group_count, COUNT(names));
     for (size_t g = 0; g < COUNT(names); g++)
         assert_string_equal(report->group[g].name, names[g]);
-    /* Observed degrees (train and later): item 0: 3, item 1: 1, item 2: 0, item 3: 1; the order is 0 1 3 2.
-     * p leaves out 0 1: list 3 2, wanted 2 3: all 1.
-     * q leaves out 0 3: list 1 2, wanted 1: precision 1/2, all else 1.
-     * n leaves out 0:   list 1 3, wanted 2 3: a hit at rank 2: recall 1/2, precision 1/2, NDCG SECOND / (1 + SECOND),
+    /* Observed degrees (train and later): item 0: 3, item 1: 1, item 2: 0, item 3: 1; the order is 0 1 3 2. p
+     * leaves out 0 1: list 3 2, wanted 2 3: all 1. q leaves out 0 3: list 1 2, wanted 1: precision 1/2, all else
+     * 1. n leaves out 0:   list 1 3, wanted 2 3: a hit at rank 2: recall 1/2, precision 1/2, NDCG SECOND / (1 +
+     * SECOND),
      *                   MRR 1/2, MAP (1/2)/2. */
     assert_int_equal(report->group[0].users, 3);
     assert_metrics(report->group[0].at, 2.5 / 3, 2. / 3, (2 + SECOND / (1 + SECOND)) / 3, 1, 2.5 / 3, 2.25 / 3);
     assert_near(report->group[0].at->coverage, 3. / 4, 1e-12); /* 1 2 3 */
-    at = report->group[1].at; /* new-users: n */
+    at = report->group[1].at;                                  /* new-users: n */
     assert_int_equal(report->group[1].users, 1);
     assert_metrics(at, 0.5, 0.5, SECOND / (1 + SECOND), 1, 0.5, 0.25);
     assert_near(at->coverage, 2. / 4, 1e-12);
@@ -312,8 +318,17 @@ static void test_scenarios_refused(void **state)
 
 static void test_bad_options(void **state)
 {
-    static const char *const bad_ks[] = {"",   "0",     "-3",  "5,x",  "5,,6", "x",
-                                         "20 30", "10001", ",5", "2.5", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"};
+    static const char *const bad_ks[] = {"",
+                                         "0",
+                                         "-3",
+                                         "5,x",
+                                         "5,,6",
+                                         "x",
+                                         "20 30",
+                                         "10001",
+                                         ",5",
+                                         "2.5",
+                                         "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"};
     struct inmo_error error = {0};
     struct inmo_dataset *data = dataset_of(five_items), *untested = dataset_of("ann v train, bob w train");
     struct inmo_model *model = popular_of(data);
@@ -373,11 +388,15 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single_lists),    cmocka_unit_test(test_short_list),
-        cmocka_unit_test(test_mean),            cmocka_unit_test(test_popular_by_hand),
-        cmocka_unit_test(test_history_groups),  cmocka_unit_test(test_new_users_items),
+        cmocka_unit_test(test_single_lists),
+        cmocka_unit_test(test_short_list),
+        cmocka_unit_test(test_mean),
+        cmocka_unit_test(test_popular_by_hand),
+        cmocka_unit_test(test_history_groups),
+        cmocka_unit_test(test_new_users_items),
         cmocka_unit_test(test_validation_of_new_users_is_masked),
-        cmocka_unit_test(test_scenarios_refused), cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_scenarios_refused),
+        cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

@@ -1,6 +1,6 @@
-/* test_modelfile.c - a model in a file: what is loaded answers as what was saved; a file with any byte changed, cut
- * short, of another kind or version, or sound by its checksum and wrong inside, is refused with a sentence and never
- * crashes; a file that is there is not lost. */
+/* test_modelfile.c - a model in a file: what is loaded answers as what was saved; a file with any byte changed,
+ * cut short, of another kind or version, or sound by its checksum and wrong inside, is refused with a sentence
+ * and never crashes; a file that is there is not lost. */
 #define _GNU_SOURCE /* memmem */
 #include "support.h"
 
@@ -250,8 +250,8 @@ static struct draft open_draft(const char *path)
 static void write_draft(const struct draft *draft, const char *kind, int version)
 {
     struct inmo_error error = {0};
-    must(inmo_tensorfile_write("draft", 1, kind, version, draft->metadata, draft->keys, draft->tensor, draft->tensors,
-                               &error));
+    must(inmo_tensorfile_write("draft", 1, kind, version, draft->metadata, draft->keys, draft->tensor,
+                               draft->tensors, &error));
 }
 
 static void draft_refused(const struct draft *draft, const char *words)
@@ -383,7 +383,8 @@ static void test_out_of_memory(void **state)
         long allowed = 0;
         for (; status == INMO_MEMORY; allowed++) {
             inmo_alloc_fail_after(allowed);
-            status = loading ? inmo_model_load("model", &loaded, &error) : inmo_model_save(model, "model", 1, &error);
+            status =
+                loading ? inmo_model_load("model", &loaded, &error) : inmo_model_save(model, "model", 1, &error);
             inmo_alloc_fail_after(-1);
             assert_int_equal(loaded != NULL, loading && status == INMO_OK);
         }
@@ -397,10 +398,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_existing_file),
+        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_existing_file),
         cmocka_unit_test(test_saved_over_itself), cmocka_unit_test(test_every_byte),
-        cmocka_unit_test(test_every_length),  cmocka_unit_test(test_version_digit),
-        cmocka_unit_test(test_wrong_inside),  cmocka_unit_test(test_other_kinds),
+        cmocka_unit_test(test_every_length),      cmocka_unit_test(test_version_digit),
+        cmocka_unit_test(test_wrong_inside),      cmocka_unit_test(test_other_kinds),
         cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

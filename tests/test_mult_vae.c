@@ -13,19 +13,22 @@ static double naive_loss(const struct inmo_graph *graph, const struct inmo_vae_s
 {
     enum { MOST = 16 };
     int d = shape->hidden, z = shape->latent;
-    const double *in = w + inmo_vae_begin(shape, INMO_VAE_IN), *in_bias = w + inmo_vae_begin(shape, INMO_VAE_IN_BIAS);
+    const double *in = w + inmo_vae_begin(shape, INMO_VAE_IN),
+                 *in_bias = w + inmo_vae_begin(shape, INMO_VAE_IN_BIAS);
     const double *code = w + inmo_vae_begin(shape, INMO_VAE_CODE);
     const double *code_bias = w + inmo_vae_begin(shape, INMO_VAE_CODE_BIAS);
     const double *back = w + inmo_vae_begin(shape, INMO_VAE_BACK);
     const double *back_bias = w + inmo_vae_begin(shape, INMO_VAE_BACK_BIAS);
-    const double *out = w + inmo_vae_begin(shape, INMO_VAE_OUT), *out_bias = w + inmo_vae_begin(shape, INMO_VAE_OUT_BIAS);
+    const double *out = w + inmo_vae_begin(shape, INMO_VAE_OUT),
+                 *out_bias = w + inmo_vae_begin(shape, INMO_VAE_OUT_BIAS);
     uint32_t drop = (uint32_t)inmo_random(inmo_key(step->seed, INMO_STREAM_DROP_USER), (uint64_t)step->step);
     uint64_t latent = inmo_random(inmo_key(step->seed, INMO_STREAM_LATENT), (uint64_t)step->step);
     double loss = 0, squares = 0;
     assert_true(d <= MOST);
     for (int32_t b = 0; b < step->count; b++) {
         int32_t u = step->user[b];
-        double first[MOST], last[MOST], sample[MOST], all = 0, taken = 0, degree = (double)inmo_graph_degree(graph, u);
+        double first[MOST], last[MOST], sample[MOST], all = 0, taken = 0,
+                                                      degree = (double)inmo_graph_degree(graph, u);
         for (int j = 0; j < d; j++)
             first[j] = in_bias[j];
         for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
@@ -106,8 +109,8 @@ static struct world make_world(int users, int items, int dim, double dropout)
         world.exact[n] = world.parameter[n];
     }
     world.user = inmo_alloc((size_t)users, sizeof *world.user);
-    world.step = (struct inmo_vae_step){.user = world.user, .dropout = dropout, .kl_weight = 0.2, .l2 = 0.01, .seed = 3,
-                                        .step = 7};
+    world.step = (struct inmo_vae_step){
+        .user = world.user, .dropout = dropout, .kl_weight = 0.2, .l2 = 0.01, .seed = 3, .step = 7};
     for (int u = users - 1; u >= 0; u -= 2)
         world.user[world.step.count++] = u;
     return world;

@@ -1,11 +1,21 @@
-/* test_observed.c - a view on more than the model was trained on: new users, new items, new interactions of old ones,
- * nothing retrained; recommendations for everybody at once, and neighbours. Representations are computed again here
- * from the formulas of docs/math.md, in double and one term at a time. */
+/* test_observed.c - a view on more than the model was trained on: new users, new items, new interactions of old
+ * ones, nothing retrained; recommendations for everybody at once, and neighbours. Representations are computed
+ * again here from the formulas of docs/math.md, in double and one term at a time. */
 #include "golden_world.h"
 
-static const char *const models[] = {"inmo-mf-d5",       "inmo-mf-half-d5",        "inmo-lightgcn-d5",
-                                     "inmo-lightgcn-half-d32", "inmo-ngcf-drop-d5", "inmo-ngcf-half-drop-d5",
-                                     "inmo-imc-gae-half-drop-d5", "idcf-lightgcn-d5", "idcf-lightgcn-half-d5", "imc-gae-d5", "lightgcn-d5", "ngcf-d5", "mf-d5"};
+static const char *const models[] = {"inmo-mf-d5",
+                                     "inmo-mf-half-d5",
+                                     "inmo-lightgcn-d5",
+                                     "inmo-lightgcn-half-d32",
+                                     "inmo-ngcf-drop-d5",
+                                     "inmo-ngcf-half-drop-d5",
+                                     "inmo-imc-gae-half-drop-d5",
+                                     "idcf-lightgcn-d5",
+                                     "idcf-lightgcn-half-d5",
+                                     "imc-gae-d5",
+                                     "lightgcn-d5",
+                                     "ngcf-d5",
+                                     "mf-d5"};
 enum { INDUCTIVE = 10 }; /* so many of them come first */
 
 /* zoe and film are new; u1 and i5 get something they did not have; two lines say what is known already. */
@@ -23,8 +33,8 @@ static void multiply(int dim, const float *w, const double *x, double *out)
     }
 }
 
-/* idcf: e = Σ_h Wout_h Σ_j a_hj Wv_h k_j, a_h = softmax_j((Wq_h q)·(Wk_h k_j)). There are fewer keys than a sample has, so
- * that it is all of them. e: q before, e after. */
+/* idcf: e = Σ_h Wout_h Σ_j a_hj Wv_h k_j, a_h = softmax_j((Wq_h q)·(Wk_h k_j)). There are fewer keys than a
+ * sample has, so that it is all of them. e: q before, e after. */
 static void naive_attention(const struct inmo_model *model, int is_user, double *e)
 {
     enum { HEADS = 4 };
@@ -93,7 +103,8 @@ static void naive_embedding(const struct inmo_view *view, int32_t v, double *e)
         e[j] = (e[j] + model->parameter[(model->rows + !is_user) * model->dim + j]) / (count + 1);
 }
 
-/* NGCF: m = mean of x over v and its neighbours; y = LeakyReLU(W1 m + b1 + W2 (x_v m) + b2); r = (e, y^1/|y^1|, ...). */
+/* NGCF: m = mean of x over v and its neighbours; y = LeakyReLU(W1 m + b1 + W2 (x_v m) + b2); r = (e, y^1/|y^1|,
+ * ...). */
 static void naive_ngcf(const struct inmo_view *view, double *r)
 {
     const struct inmo_graph *graph = view->graph;
@@ -127,8 +138,8 @@ static void naive_ngcf(const struct inmo_view *view, double *r)
     }
 }
 
-/* lightgcn: r = (r^0 + ... + r^K)/(K + 1), r^{l+1}_v = Σ_w r^l_w / sqrt(d_v d_w); imc-gae: the same with r^0 = (e, g, s)
- * and r = Σ r^l/(l + 1). */
+/* lightgcn: r = (r^0 + ... + r^K)/(K + 1), r^{l+1}_v = Σ_w r^l_w / sqrt(d_v d_w); imc-gae: the same with r^0 =
+ * (e, g, s) and r = Σ r^l/(l + 1). */
 static void naive_representations(const struct inmo_view *view, double *r)
 {
     const struct inmo_graph *graph = view->graph;
@@ -225,7 +236,8 @@ static void test_new_users_and_items(void **state)
 /* New interactions between nodes the model knows move the scores and, with them, the list. */
 static void test_list_changes(void **state)
 {
-    struct world before = open_world("inmo-lightgcn-d5", NULL), after = open_world("inmo-lightgcn-d5", "u6 i2, u6 i3");
+    struct world before = open_world("inmo-lightgcn-d5", NULL),
+                 after = open_world("inmo-lightgcn-d5", "u6 i2, u6 i3");
     struct inmo_query query = query_of("u6", NULL, 0);
     struct inmo_list *old = recommended(before.view, &query), *fresh = recommended(after.view, &query);
     int moved = 0;
@@ -246,8 +258,8 @@ static void test_list_changes(void **state)
     close_world(&before);
 }
 
-/* A history given with the question, or observed under a name: for inmo-mf the same, as no template is touched. With
- * layers the observed person also moves the others a little, so the two only come close. */
+/* A history given with the question, or observed under a name: for inmo-mf the same, as no template is touched.
+ * With layers the observed person also moves the others a little, so the two only come close. */
 static void test_folded_or_observed(void **state)
 {
     static const char *const history[] = {"i0", "i2", "i7"};
@@ -334,8 +346,8 @@ struct everybody {
     int32_t next; /* user expected */
 };
 
-/* The list is that of the same user asked alone. Near ties may stand the other way round: the two add up the products
- * in another order. */
+/* The list is that of the same user asked alone. Near ties may stand the other way round: the two add up the
+ * products in another order. */
 static int compare_row(void *context, const char *user, size_t count, const struct inmo_entry *entry)
 {
     struct everybody *all = context;
@@ -492,10 +504,14 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_observed_representations), cmocka_unit_test(test_new_users_and_items),
-        cmocka_unit_test(test_list_changes),             cmocka_unit_test(test_folded_or_observed),
-        cmocka_unit_test(test_lookup_models),            cmocka_unit_test(test_popular),
-        cmocka_unit_test(test_recommend_all),            cmocka_unit_test(test_similar),
+        cmocka_unit_test(test_observed_representations),
+        cmocka_unit_test(test_new_users_and_items),
+        cmocka_unit_test(test_list_changes),
+        cmocka_unit_test(test_folded_or_observed),
+        cmocka_unit_test(test_lookup_models),
+        cmocka_unit_test(test_popular),
+        cmocka_unit_test(test_recommend_all),
+        cmocka_unit_test(test_similar),
         cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

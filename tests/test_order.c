@@ -1,5 +1,5 @@
-/* test_order.c - numbers of the nodes for training alone: the order is one, the renumbered graph is the same graph, and
- * a model comes out as if nobody had been renumbered, to rounding. */
+/* test_order.c - numbers of the nodes for training alone: the order is one, the renumbered graph is the same
+ * graph, and a model comes out as if nobody had been renumbered, to rounding. */
 #include "support.h"
 
 #include "graph/order.h"
@@ -66,14 +66,16 @@ static void test_groups(void **state)
     must(inmo_order_find(graph, "community", node, &error));
     for (int32_t p = 1; p < graph->nodes; p++)
         changes += node[p] % 2 != node[p - 1] % 2;
-    assert_in_range(changes, 2, graph->nodes / 4); /* by chance half of the nodes would follow one of the other group */
+    assert_in_range(changes, 2,
+                    graph->nodes / 4); /* by chance half of the nodes would follow one of the other group */
     inmo_graph_free(graph);
 }
 
 static void test_renumbered(void **state)
 {
     enum { USERS = 60, ITEMS = 90, WIDTH = 3 };
-    struct inmo_graph *graph = random_graph_of(USERS, ITEMS, 0.05, 6), *other = random_graph_of(USERS, ITEMS, 0.05, 6);
+    struct inmo_graph *graph = random_graph_of(USERS, ITEMS, 0.05, 6),
+                      *other = random_graph_of(USERS, ITEMS, 0.05, 6);
     struct inmo_error error = {0};
     float rows[(USERS + ITEMS) * WIDTH];
     (void)state;
@@ -138,11 +140,11 @@ static void same_models(const struct inmo_model *a, const struct inmo_model *b)
     assert_true(differing > 0); /* sums were added up in another order: so there was one */
 }
 
-/* Draws and starting values go by the data set's numbers: without dropout, whose hashes go by those of training, and the
- * self-enhanced loss, the order is rounding. */
+/* Draws and starting values go by the data set's numbers: without dropout, whose hashes go by those of training,
+ * and the self-enhanced loss, the order is rounding. */
 static void test_same_model(void **state)
 {
-    static const char *const models[] = {"lightgcn", "imc-lightgcn",  "ngcf",         "inmo-mf",
+    static const char *const models[] = {"lightgcn",      "imc-lightgcn", "ngcf",         "inmo-mf",
                                          "inmo-lightgcn", "inmo-imc-gae", "idcf-lightgcn"};
     static const char *const losses[] = {"bpr", "softmax", "listwise"};
     struct inmo_dataset *data = grouped_dataset(96, 120, 12, "70/10/20");
@@ -193,7 +195,7 @@ static void test_not_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_permutation), cmocka_unit_test(test_groups), cmocka_unit_test(test_renumbered),
+        cmocka_unit_test(test_permutation), cmocka_unit_test(test_groups),    cmocka_unit_test(test_renumbered),
         cmocka_unit_test(test_same_model),  cmocka_unit_test(test_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static void scan(const float *rows, int64_t count, int dim, const float *query, 
 
 static void check(int64_t count, int dim, int32_t k, int whole_numbers, int close_some)
 {
-    float *rows = inmo_alloc((size_t)count * (size_t)dim, sizeof *rows), *query = inmo_alloc((size_t)dim, sizeof *query);
+    float *rows = inmo_alloc((size_t)count * (size_t)dim, sizeof *rows),
+          *query = inmo_alloc((size_t)dim, sizeof *query);
     uint8_t *closed = inmo_alloc((size_t)count, 1);
     struct inmo_quantised *quantised = NULL;
     struct inmo_error error;
@@ -207,12 +208,9 @@ static void test_bounds_have_all_terms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_a_scan),
-        cmocka_unit_test(test_zero_query),
-        cmocka_unit_test(test_equal_rows),
-        cmocka_unit_test(test_rising_rows),
-        cmocka_unit_test(test_widths_agree),
-        cmocka_unit_test(test_bounds_have_all_terms),
+        cmocka_unit_test(test_same_as_a_scan), cmocka_unit_test(test_zero_query),
+        cmocka_unit_test(test_equal_rows),     cmocka_unit_test(test_rising_rows),
+        cmocka_unit_test(test_widths_agree),   cmocka_unit_test(test_bounds_have_all_terms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* test_rank.c - the k best of a stream, and the full ranking against its naive twin: masks, candidates, short lists,
- * more users than a block and more items than a tile. Vectors hold small whole numbers, so that scores are exact in
- * float however they are added up, and ties are many and exact: the smaller item must come first. */
+/* test_rank.c - the k best of a stream, and the full ranking against its naive twin: masks, candidates, short
+ * lists, more users than a block and more items than a tile. Vectors hold small whole numbers, so that scores
+ * are exact in float however they are added up, and ties are many and exact: the smaller item must come first. */
 #include "support.h"
 
 #include "graph/graph.h"
@@ -116,8 +116,8 @@ static void fill_products(const void *context, const int32_t *who, int32_t count
         }
 }
 
-/* Lists are those of the twin, at one and two threads, by products and by a function that fills; the scores are those of
- * the items in them. */
+/* Lists are those of the twin, at one and two threads, by products and by a function that fills; the scores are
+ * those of the items in them. */
 static void check_rank(struct inmo_rank job)
 {
     struct inmo_error error = {0};
@@ -144,7 +144,8 @@ static void check_rank(struct inmo_rank job)
     }
     for (size_t n = 0; n < size; n++)
         if (found[n] >= 0) {
-            const float *user = job.user + job.who[n / (size_t)job.k] * job.dim, *item = job.item + found[n] * job.dim;
+            const float *user = job.user + job.who[n / (size_t)job.k] * job.dim,
+                        *item = job.item + found[n] * job.dim;
             float dot = 0;
             for (int j = 0; j < job.dim; j++)
                 dot += user[j] * item[j];
@@ -189,7 +190,8 @@ static void test_candidates(void **state)
     float *user = whole_numbers(USERS * DIM, 6), *item = whole_numbers(ITEMS * DIM, 7);
     struct inmo_csr mask = make_mask(USERS, ITEMS, 8, 2);
     int32_t who[3] = {17, 2, 5}, candidate[ITEMS], candidates = 0; /* in any order, and not everybody */
-    struct inmo_rank job = {.dim = DIM, .user = user, .item = item, .items = ITEMS, .who = who, .count = 3, .k = 12};
+    struct inmo_rank job = {
+        .dim = DIM, .user = user, .item = item, .items = ITEMS, .who = who, .count = 3, .k = 12};
     (void)state;
     for (int32_t i = 0; i < ITEMS; i++)
         if (i % 3 != 1)
@@ -217,13 +219,20 @@ static void test_short_lists(void **state)
     float *user = whole_numbers(USERS * DIM, 9), *item = whole_numbers(ITEMS * DIM, 10);
     struct inmo_csr mask = make_mask(USERS, ITEMS, 11, 4);
     int32_t who[USERS] = {0, 1, 2, 3, 4, 5, 6, 7}, top[USERS * K];
-    struct inmo_rank job = {.dim = DIM, .user = user, .item = item, .items = ITEMS, .who = who, .count = USERS,
-                            .mask = {&mask}, .k = K, .top_item = top};
+    struct inmo_rank job = {.dim = DIM,
+                            .user = user,
+                            .item = item,
+                            .items = ITEMS,
+                            .who = who,
+                            .count = USERS,
+                            .mask = {&mask},
+                            .k = K,
+                            .top_item = top};
     (void)state;
     check_rank(job);
     must(inmo_rank(&job, NULL, &error));
-    assert_int_equal(top[2 * K], -1);           /* user 2: everything masked */
-    assert_true(top[5 * K + ITEMS - 1] >= 0);   /* user 5: nothing masked */
+    assert_int_equal(top[2 * K], -1);         /* user 2: everything masked */
+    assert_true(top[5 * K + ITEMS - 1] >= 0); /* user 5: nothing masked */
     assert_int_equal(top[5 * K + ITEMS], -1);
     inmo_csr_free(&mask);
     inmo_free(item);
@@ -239,8 +248,15 @@ static void test_all_tied(void **state)
     int64_t offset[2] = {0, 3};
     int32_t column[3] = {0, 2, 3}, who[1] = {0}, top[4];
     struct inmo_csr mask = {1, ITEMS, offset, column};
-    struct inmo_rank job = {.dim = 1, .user = user, .item = item, .items = ITEMS, .who = who, .count = 1,
-                            .mask = {&mask}, .k = 4, .top_item = top};
+    struct inmo_rank job = {.dim = 1,
+                            .user = user,
+                            .item = item,
+                            .items = ITEMS,
+                            .who = who,
+                            .count = 1,
+                            .mask = {&mask},
+                            .k = 4,
+                            .top_item = top};
     const int32_t expected[4] = {1, 4, 5, 6};
     (void)state;
     for (int i = 0; i < ITEMS; i++)
@@ -258,8 +274,16 @@ static void test_out_of_memory(void **state)
     struct inmo_error error = {0};
     float one[1] = {1};
     int32_t who[1] = {0}, candidate[1] = {0}, top[1];
-    struct inmo_rank job = {.dim = 1, .user = one, .item = one, .items = 1, .who = who, .count = 1,
-                            .candidate = candidate, .candidates = 1, .k = 1, .top_item = top};
+    struct inmo_rank job = {.dim = 1,
+                            .user = one,
+                            .item = one,
+                            .items = 1,
+                            .who = who,
+                            .count = 1,
+                            .candidate = candidate,
+                            .candidates = 1,
+                            .k = 1,
+                            .top_item = top};
     enum inmo_status status = INMO_MEMORY;
     long allowed = 0;
     (void)state;
@@ -276,8 +300,12 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_top),        cmocka_unit_test(test_top_refuses), cmocka_unit_test(test_blocks_and_tiles),
-        cmocka_unit_test(test_candidates), cmocka_unit_test(test_short_lists), cmocka_unit_test(test_all_tied),
+        cmocka_unit_test(test_top),
+        cmocka_unit_test(test_top_refuses),
+        cmocka_unit_test(test_blocks_and_tiles),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_short_lists),
+        cmocka_unit_test(test_all_tied),
         cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

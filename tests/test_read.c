@@ -29,7 +29,8 @@ static void line_ends(void **state)
     (void)state;
     put("crlf.csv", "\xef\xbb\xbfuser,item\r\nana,x\r\n\r\n   \r\nben,y");
     expect_log("crlf.csv", NULL, "ana x\nben y\n");
-    put("bom.tsv", "\xef\xbb\xbf" "ana\tx\n");
+    put("bom.tsv", "\xef\xbb\xbf"
+                   "ana\tx\n");
     expect_log("bom.tsv", NULL, "ana x\n");
     put("one.tsv", "ana\tx");
     expect_log("one.tsv", NULL, "ana x\n");
@@ -113,9 +114,12 @@ static void quotes(void **state)
 
 static void headers(void **state)
 {
-    static const char *const header[] = {
-        "user,item,rating,time", "userId,movieId,rating,timestamp", "reviewerID,asin,overall,unixReviewTime",
-        "USER_ID,BUSINESS_ID,STARS,DATE", "uid,iid,score,date", "user-id,Product ID,Rating,Time"};
+    static const char *const header[] = {"user,item,rating,time",
+                                         "userId,movieId,rating,timestamp",
+                                         "reviewerID,asin,overall,unixReviewTime",
+                                         "USER_ID,BUSINESS_ID,STARS,DATE",
+                                         "uid,iid,score,date",
+                                         "user-id,Product ID,Rating,Time"};
     struct inmo_read_options options = defaults();
     char text[200];
     (void)state;
@@ -230,7 +234,8 @@ static void yelp(void **state)
     expect_log("amazon.json", NULL, "A B @1252800000\n");
 }
 
-/* ---- Packing, standard input, long files ---------------------------------------------------------------------- */
+/* ---- Packing, standard input, long files
+ * ---------------------------------------------------------------------- */
 
 static void packed(void **state)
 {
@@ -247,7 +252,10 @@ static void packed(void **state)
     put_bytes("no-name", bytes, size);
     expect_log("no-name", NULL, "ana x\nben y\ncid z\n");
     /* A skippable frame, then two frames. */
-    memcpy(bytes, "\x50\x2a\x4d\x18\x03\x00\x00\x00" "abc", 11);
+    memcpy(bytes,
+           "\x50\x2a\x4d\x18\x03\x00\x00\x00"
+           "abc",
+           11);
     size = 11 + pack_zstd(first, strlen(first), bytes + 11, sizeof bytes - 11);
     size += pack_zstd(second, strlen(second), bytes + size, sizeof bytes - size);
     put_bytes("two.zst", bytes, size);
@@ -319,8 +327,8 @@ static void many_lines(void **state)
     free(text);
 }
 
-/* Quoted fields of many lengths, line ends and all, so that reads cut records everywhere; every thousandth line has an
- * open quote, which must cost no more than that line however far the search for its end went. */
+/* Quoted fields of many lengths, line ends and all, so that reads cut records everywhere; every thousandth line
+ * has an open quote, which must cost no more than that line however far the search for its end went. */
 static void many_quotes(void **state)
 {
     enum { RECORDS = 30000 };
@@ -376,7 +384,8 @@ static void long_line(void **state)
     free(text);
 }
 
-/* ---- Several files, hooks, memory ----------------------------------------------------------------------------- */
+/* ---- Several files, hooks, memory
+ * ----------------------------------------------------------------------------- */
 
 static void several_files(void **state)
 {
@@ -392,10 +401,12 @@ static void several_files(void **state)
     assert_string_equal(log->sources, "one.tsv,two.csv,three.txt");
     inmo_log_free(log);
     put("time.tsv", "a\tx\t5\t1\n");
-    expect_errors((const char *const[]){"one.tsv", "time.tsv"}, 2, NULL, INMO_INPUT,
-                  "time.tsv has a time column and one.tsv has none, expected files alike; --columns can make them so");
-    expect_errors((const char *const[]){"time.tsv", "one.tsv"}, 2, NULL, INMO_INPUT,
-                  "one.tsv has no time column and time.tsv has one, expected files alike; --columns can make them so");
+    expect_errors(
+        (const char *const[]){"one.tsv", "time.tsv"}, 2, NULL, INMO_INPUT,
+        "time.tsv has a time column and one.tsv has none, expected files alike; --columns can make them so");
+    expect_errors(
+        (const char *const[]){"time.tsv", "one.tsv"}, 2, NULL, INMO_INPUT,
+        "one.tsv has no time column and time.tsv has one, expected files alike; --columns can make them so");
 }
 
 struct heard {
@@ -437,8 +448,9 @@ static void hooks(void **state)
     options.skip_bad = 2;
     assert_int_equal(inmo_log_read(&name, 1, &options, &hook, &log, &error), INMO_OK);
     assert_string_equal(heard.note, "reading h.csv as comma-separated user,item,rating with header");
-    assert_string_equal(heard.warning, "passed over 2 bad lines of 4; the first: h.csv:3: found the rating \"good\", "
-                                       "expected a finite number");
+    assert_string_equal(heard.warning,
+                        "passed over 2 bad lines of 4; the first: h.csv:3: found the rating \"good\", "
+                        "expected a finite number");
     assert_true(heard.done == 42 && heard.total == 42);
     assert_int_equal(log->bad_lines, 2);
     assert_string_equal(show_log(log), "a x\na w\n");
@@ -472,7 +484,8 @@ static void short_memory(void **state)
 
 static void from_pairs(void **state)
 {
-    static const char *const user[] = {"a", "b", "a"}, *const item[] = {"x", "x", "y"}, *const bad[] = {"x", "", NULL};
+    static const char *const user[] = {"a", "b", "a"}, *const item[] = {"x", "x", "y"},
+                             *const bad[] = {"x", "", NULL};
     static const int64_t time[] = {3, 2, 1};
     struct inmo_error error;
     struct inmo_log *log = NULL;
@@ -490,14 +503,14 @@ static void from_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_columns),   cmocka_unit_test(line_ends),      cmocka_unit_test(ratings),
-        cmocka_unit_test(times),         cmocka_unit_test(splits),         cmocka_unit_test(quotes),
-        cmocka_unit_test(headers),       cmocka_unit_test(separators),     cmocka_unit_test(lists),
-        cmocka_unit_test(inter),         cmocka_unit_test(movielens),      cmocka_unit_test(gowalla),
-        cmocka_unit_test(amazon),        cmocka_unit_test(yelp),           cmocka_unit_test(packed),
-        cmocka_unit_test(standard_input), cmocka_unit_test(many_lines),    cmocka_unit_test(long_line),
-        cmocka_unit_test(several_files), cmocka_unit_test(hooks),          cmocka_unit_test(short_memory),
-        cmocka_unit_test(from_pairs),    cmocka_unit_test(third_column),   cmocka_unit_test(many_quotes),
+        cmocka_unit_test(two_columns),    cmocka_unit_test(line_ends),    cmocka_unit_test(ratings),
+        cmocka_unit_test(times),          cmocka_unit_test(splits),       cmocka_unit_test(quotes),
+        cmocka_unit_test(headers),        cmocka_unit_test(separators),   cmocka_unit_test(lists),
+        cmocka_unit_test(inter),          cmocka_unit_test(movielens),    cmocka_unit_test(gowalla),
+        cmocka_unit_test(amazon),         cmocka_unit_test(yelp),         cmocka_unit_test(packed),
+        cmocka_unit_test(standard_input), cmocka_unit_test(many_lines),   cmocka_unit_test(long_line),
+        cmocka_unit_test(several_files),  cmocka_unit_test(hooks),        cmocka_unit_test(short_memory),
+        cmocka_unit_test(from_pairs),     cmocka_unit_test(third_column), cmocka_unit_test(many_quotes),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

@@ -17,11 +17,13 @@ static void column_counts(void **state)
     refuse("a.tsv", "a\tx\nb\ty\nc\n", "a.tsv:3: found 1 column, expected 2 (user,item)");
     refuse("a.tsv", "a\tx\na\ty\t4\n", "a.tsv:2: found 3 columns, expected 2 (user,item)");
     refuse("a.csv", "user,text,item\na,b,c\na,b,c,\n", "a.csv:3: found 4 columns, expected 3 (user,-,item)");
-    refuse("a.tsv", "1\t2\t3\t4\t5\n",
-           "a.tsv:1: found 5 columns without a header, expected 2 to 4 (user,item,rating,time); --columns says which "
-           "column is which");
-    refuse("a.txt", "alone\n", "a.txt:1: found 1 column in \"alone\", expected at least a user and an item; "
-                               "--separator says what stands between them");
+    refuse(
+        "a.tsv", "1\t2\t3\t4\t5\n",
+        "a.tsv:1: found 5 columns without a header, expected 2 to 4 (user,item,rating,time); --columns says which "
+        "column is which");
+    refuse("a.txt", "alone\n",
+           "a.txt:1: found 1 column in \"alone\", expected at least a user and an item; "
+           "--separator says what stands between them");
 }
 
 static void numbers(void **state)
@@ -36,13 +38,15 @@ static void numbers(void **state)
     refuse("n.tsv", "a\tx\t5\na\ty\t\n", "n.tsv:2: found the rating \"\", expected a finite number");
     refuse("n.tsv", "a\tx\t5\na\ty\t0x10\n", "n.tsv:2: found the rating \"0x10\", expected a finite number");
     refuse("n.tsv", "a\tx\t5\na\ty\t4,5\n", "n.tsv:2: found the rating \"4,5\", expected a finite number");
-    refuse("n.tsv", "a\tx\t5\t0\na\ty\t5\tnever\n",
-           "n.tsv:2: found the time \"never\", expected seconds or a date such as 2024-01-31 or 2024-01-31T23:59:59Z");
+    refuse(
+        "n.tsv", "a\tx\t5\t0\na\ty\t5\tnever\n",
+        "n.tsv:2: found the time \"never\", expected seconds or a date such as 2024-01-31 or 2024-01-31T23:59:59Z");
     refuse("n.tsv", "a\tx\t5\t0\na\ty\t5\t2023-02-29\n",
            "n.tsv:2: found the time \"2023-02-29\", expected seconds or a date such as 2024-01-31 or "
            "2024-01-31T23:59:59Z");
-    refuse("n.tsv", "a\tx\t5\t0\na\ty\t5\t1e30\n",
-           "n.tsv:2: found the time \"1e30\", expected seconds or a date such as 2024-01-31 or 2024-01-31T23:59:59Z");
+    refuse(
+        "n.tsv", "a\tx\t5\t0\na\ty\t5\t1e30\n",
+        "n.tsv:2: found the time \"1e30\", expected seconds or a date such as 2024-01-31 or 2024-01-31T23:59:59Z");
     options.columns = "user,item,split";
     put("n.tsv", "a\tx\t0\na\ty\t3\n");
     expect_error("n.tsv", &options, INMO_INPUT,
@@ -60,7 +64,8 @@ static void ids(void **state)
     put_bytes("i.tsv", "a\tx\nb\tlong-item-\0-c\n", 21);
     expect_error("i.tsv", NULL, INMO_INPUT, "i.tsv:2: found a NUL byte in the item, expected text");
     refuse("i.tsv", "a\tx\na\tcaf\xe9\n", "i.tsv:2: found the byte 0xe9 in the item, expected UTF-8 text");
-    refuse("i.tsv", "a\tx\na\toverlong \xc0\xaf\n", "i.tsv:2: found the byte 0xc0 in the item, expected UTF-8 text");
+    refuse("i.tsv", "a\tx\na\toverlong \xc0\xaf\n",
+           "i.tsv:2: found the byte 0xc0 in the item, expected UTF-8 text");
     refuse("i.tsv", "a\tx\na\tsurrogate \xed\xa0\x80\n",
            "i.tsv:2: found the byte 0xed in the item, expected UTF-8 text");
     memset(text + 6, 'z', 4097);
@@ -125,7 +130,10 @@ static void files(void **state)
     refuse("e.tsv", "", "e.tsv is empty");
     refuse("e.tsv", "\n  \r\n", "e.tsv is empty");
     refuse("e.tsv", "\xef\xbb\xbf", "e.tsv is empty");
-    put_bytes("u.tsv", "\xff\xfe" "a\0\t\0x\0\n\0", 10);
+    put_bytes("u.tsv",
+              "\xff\xfe"
+              "a\0\t\0x\0\n\0",
+              10);
     expect_error("u.tsv", NULL, INMO_INPUT, "u.tsv: found UTF-16 text, expected UTF-8");
     expect_error("none.tsv", NULL, INMO_IO, "cannot open none.tsv: No such file or directory");
     assert_int_equal(mkdir("folder", 0777), 0);
@@ -236,7 +244,8 @@ static void options_that_cannot_be(void **state)
     options.columns = "user,item,user";
     expect_error("o.tsv", &options, INMO_USAGE, "--columns user,item,user: found user twice, expected it once");
     options.columns = "user,rating";
-    expect_error("o.tsv", &options, INMO_USAGE, "--columns user,rating: found no item, expected both user and item");
+    expect_error("o.tsv", &options, INMO_USAGE,
+                 "--columns user,rating: found no item, expected both user and item");
     options.columns = "";
     expect_error("o.tsv", &options, INMO_USAGE,
                  "--columns : found \"\", expected user, item, rating, time, split or -");
@@ -272,10 +281,12 @@ static void headers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(column_counts), cmocka_unit_test(numbers), cmocka_unit_test(ids),
-        cmocka_unit_test(quotes),        cmocka_unit_test(long_lines), cmocka_unit_test(files),
-        cmocka_unit_test(packed),        cmocka_unit_test(changed_bytes), cmocka_unit_test(json),
-        cmocka_unit_test(options_that_cannot_be), cmocka_unit_test(headers),
+        cmocka_unit_test(column_counts), cmocka_unit_test(numbers),
+        cmocka_unit_test(ids),           cmocka_unit_test(quotes),
+        cmocka_unit_test(long_lines),    cmocka_unit_test(files),
+        cmocka_unit_test(packed),        cmocka_unit_test(changed_bytes),
+        cmocka_unit_test(json),          cmocka_unit_test(options_that_cannot_be),
+        cmocka_unit_test(headers),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

@@ -19,7 +19,8 @@ static int stop_after(void *context)
     return (*left)-- <= 0;
 }
 
-static void train_and_save(const struct inmo_dataset *data, const struct inmo_train_options *options, const char *path)
+static void train_and_save(const struct inmo_dataset *data, const struct inmo_train_options *options,
+                           const char *path)
 {
     struct inmo_error error = {0};
     struct inmo_model *model = trained(data, options);
@@ -40,7 +41,8 @@ static void train_in_pieces(const struct inmo_dataset *data, struct inmo_train_o
         int left = steps[piece];
         struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
         options.resume = piece > 0;
-        must_fail(inmo_train(data, &options, &hooks, &model, &report, &error), INMO_INTERRUPTED, "stopped on request");
+        must_fail(inmo_train(data, &options, &hooks, &model, &report, &error), INMO_INTERRUPTED,
+                  "stopped on request");
         assert_null(model);
         assert_int_equal(access("checkpoint", F_OK), 0);
         inmo_set_threads(1 + (piece == 0)); /* and the second piece has another number of threads */
@@ -100,8 +102,8 @@ static void test_interrupted_before_patience(void **state)
     inmo_dataset_free(data);
 }
 
-/* A run that is killed leaves the last checkpoint it wrote. With one after every step, what is there when step number
- * `at` begins is kept aside as if the run had ended there. */
+/* A run that is killed leaves the last checkpoint it wrote. With one after every step, what is there when step
+ * number `at` begins is kept aside as if the run had ended there. */
 struct killing {
     int at, asked;
 };
@@ -202,7 +204,8 @@ static void test_no_checkpoint(void **state)
 /* ---- What is refused ------------------------------------------------------------------------------------- */
 
 /* Leaves a checkpoint of five steps and gives the options that it belongs to. */
-static struct inmo_train_options leave_checkpoint(const struct inmo_dataset *data, const char *name, const char *loss)
+static struct inmo_train_options leave_checkpoint(const struct inmo_dataset *data, const char *name,
+                                                  const char *loss)
 {
     struct inmo_train_options options = small_options(name);
     struct inmo_error error = {0};

@@ -1,5 +1,5 @@
-/* test_synth.c - the synthetic log: exact number of lines, the same for the same seed, no pair twice, long tails, taste
- * groups, compressed output, and refusals. */
+/* test_synth.c - the synthetic log: exact number of lines, the same for the same seed, no pair twice, long
+ * tails, taste groups, compressed output, and refusals. */
 #include "read_common.h"
 
 #include "base/memory.h"
@@ -52,9 +52,9 @@ static void counts(void **state)
     static const struct {
         uint64_t interactions, users, items;
         int groups;
-    } cases[] = {{1, 0, 0, 12},     {2, 2, 1, 1},      {100, 0, 0, 12},    {100, 100, 12, 12}, {1000, 10, 100, 7},
-                 {999, 10, 100, 7}, {5000, 0, 0, 1},   {5000, 0, 0, 200},  {30000, 700, 0, 12}, {30000, 0, 65, 5},
-                 {64, 8, 8, 8},     {63, 8, 8, 3}};
+    } cases[] = {{1, 0, 0, 12},       {2, 2, 1, 1},      {100, 0, 0, 12}, {100, 100, 12, 12},
+                 {1000, 10, 100, 7},  {999, 10, 100, 7}, {5000, 0, 0, 1}, {5000, 0, 0, 200},
+                 {30000, 700, 0, 12}, {30000, 0, 65, 5}, {64, 8, 8, 8},   {63, 8, 8, 3}};
     (void)state;
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         struct inmo_synth_options options =
@@ -117,7 +117,8 @@ static int64_t *degrees(const struct inmo_log *log, int of_items, int32_t *count
     return degree;
 }
 
-/* The busiest tenth has much more than a tenth, the median lies below the mean; without skew all are about alike. */
+/* The busiest tenth has much more than a tenth, the median lies below the mean; without skew all are about
+ * alike. */
 static void long_tails(void **state)
 {
     struct inmo_synth_options options = small(200000, 5000, 4000, 10);
@@ -209,7 +210,8 @@ static void compressed(void **state)
     make(&options, "packed.tsv.zst");
     assert_int_equal(system("gzip -dc packed.tsv.gz | cmp - plain.tsv"), 0);
     for (int zstd = 0; zstd < 2; zstd++) {
-        struct inmo_log *log = read_files((const char *const[]){zstd ? "packed.tsv.zst" : "packed.tsv.gz"}, 1, NULL);
+        struct inmo_log *log =
+            read_files((const char *const[]){zstd ? "packed.tsv.zst" : "packed.tsv.gz"}, 1, NULL);
         assert_int_equal(inmo_log_count(log), 50000);
         inmo_log_free(log);
     }

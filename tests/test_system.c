@@ -1,6 +1,6 @@
-/* test_system.c - systems of their own shape (item-knn, ease, ials, gf-cf, mult-vae): scores beside numpy's (tests/golden,
- * make_systems.py), everything a view does with them, the same bytes at any number of threads and after an interruption,
- * files that are refused, allocations that fail. */
+/* test_system.c - systems of their own shape (item-knn, ease, ials, gf-cf, mult-vae): scores beside numpy's
+ * (tests/golden, make_systems.py), everything a view does with them, the same bytes at any number of threads and
+ * after an interruption, files that are refused, allocations that fail. */
 #include "support.h"
 
 #include "score/scorer.h"
@@ -10,7 +10,8 @@
 
 static const char *const systems[] = {"item-knn", "ease", "ials", "gf-cf", "mult-vae", "popular"};
 
-/* ---- The golden world: ids u? and i?, one user and one item without interactions --------------------------------- */
+/* ---- The golden world: ids u? and i?, one user and one item without interactions
+ * --------------------------------- */
 
 struct world {
     json_t *golden;
@@ -157,7 +158,8 @@ static void test_golden(void **state)
     size_t n;
     json_t *golden;
     (void)state;
-    json_array_foreach(json_object_get(world.golden, "cases"), n, golden) {
+    json_array_foreach(json_object_get(world.golden, "cases"), n, golden)
+    {
         struct inmo_error error = {0};
         struct inmo_train_options options = options_of(golden);
         struct inmo_model *model = trained(&world.data, &options);
@@ -181,7 +183,8 @@ static void test_golden(void **state)
     close_golden(&world);
 }
 
-/* ---- Views ------------------------------------------------------------------------------------------------------ */
+/* ---- Views
+ * ------------------------------------------------------------------------------------------------------ */
 
 static struct inmo_model *small_model(const char *name, const struct inmo_dataset *data)
 {
@@ -248,7 +251,8 @@ static int compare_row(void *context, const char *user, size_t count, const stru
     query.k = 7;
     must(inmo_recommend(context, &query, &list, &error));
     assert_int_equal(count, list->count);
-    for (size_t n = 0; n < count; n++) /* scores are equal; which of two equal ones comes first may differ by rounding */
+    for (size_t n = 0; n < count;
+         n++) /* scores are equal; which of two equal ones comes first may differ by rounding */
         assert_near(entry[n].score, list->entry[n].score, 1e-6 * fmax(1, entry[n].score));
     inmo_list_free(list);
     return 0;
@@ -334,7 +338,8 @@ static void test_similar(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- Training --------------------------------------------------------------------------------------------------- */
+/* ---- Training
+ * --------------------------------------------------------------------------------------------------- */
 
 static void test_learn_and_same_bytes(void **state)
 {
@@ -444,7 +449,8 @@ static void test_ease_refuses(void **state)
     id_offset[MANY] = 8L * MANY;
     data.items = (struct inmo_idmap){.count = MANY, .offset = id_offset, .text = text};
     data.train = (struct inmo_csr){1, MANY, offset, column};
-    must_fail(inmo_train(&data, &options, NULL, &model, NULL, &error), INMO_MEMORY, "--model item-knn needs little");
+    must_fail(inmo_train(&data, &options, NULL, &model, NULL, &error), INMO_MEMORY,
+              "--model item-knn needs little");
     options.most_items = 3;
     must(inmo_train(&data, &options, NULL, &model, NULL, &error));
     inmo_model_free(model);
@@ -503,7 +509,8 @@ static void test_out_of_memory(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- Files that are sound by their checksum and wrong inside ------------------------------------------------------ */
+/* ---- Files that are sound by their checksum and wrong inside
+ * ------------------------------------------------------ */
 
 /* Writes the model with one tensor changed: another row count, or one number of it. */
 static void spoil(const struct inmo_model *model, size_t tensor, int64_t rows, int64_t columns, const void *number,
@@ -536,15 +543,24 @@ static void test_files(void **state)
         size_t size;
         const char *says;
     } damage[] = {
-        {"item-knn", 0, 5, -1, "", 0, "do not fit its items"},  {"item-knn", 0, -1, -1, &one, 8, "do not fit its items"},
-        {"item-knn", 1, -1, -1, &far, 4, "that are not there"}, {"item-knn", 1, -1, -1, &below, 4, "that are not there"},
-        {"item-knn", 2, 7, -1, "", 0, "do not fit its items"},  {"ease", 0, -1, -1, &far, 4, "that are not there"},
-        {"ease", 1, 2, -1, "", 0, "do not fit its items"},      {"ease", 1, -1, 2, "", 0, "do not fit its items"},
-        {"ials", 0, 3, -1, "", 0, "do not fit its items"},      {"ials", 0, -1, 5, "", 0, "do not fit its items"},
-        {"ials", 1, -1, -1, &minus, 4, "out of bounds"},        {"ials", 1, 2, -1, "", 0, "out of bounds"},
-        {"gf-cf", 0, 3, -1, "", 0, "do not fit its items"},     {"gf-cf", 1, 0, -1, "", 0, "no weight"},
-        {"mult-vae", 0, 3, -1, "", 0, "do not fit its items"},  {"mult-vae", 1, 5, -1, "", 0, "do not fit its items"},
-        {"mult-vae", 2, -1, 5, "", 0, "do not fit its items"},  {"mult-vae", 7, 3, -1, "", 0, "do not fit its items"},
+        {"item-knn", 0, 5, -1, "", 0, "do not fit its items"},
+        {"item-knn", 0, -1, -1, &one, 8, "do not fit its items"},
+        {"item-knn", 1, -1, -1, &far, 4, "that are not there"},
+        {"item-knn", 1, -1, -1, &below, 4, "that are not there"},
+        {"item-knn", 2, 7, -1, "", 0, "do not fit its items"},
+        {"ease", 0, -1, -1, &far, 4, "that are not there"},
+        {"ease", 1, 2, -1, "", 0, "do not fit its items"},
+        {"ease", 1, -1, 2, "", 0, "do not fit its items"},
+        {"ials", 0, 3, -1, "", 0, "do not fit its items"},
+        {"ials", 0, -1, 5, "", 0, "do not fit its items"},
+        {"ials", 1, -1, -1, &minus, 4, "out of bounds"},
+        {"ials", 1, 2, -1, "", 0, "out of bounds"},
+        {"gf-cf", 0, 3, -1, "", 0, "do not fit its items"},
+        {"gf-cf", 1, 0, -1, "", 0, "no weight"},
+        {"mult-vae", 0, 3, -1, "", 0, "do not fit its items"},
+        {"mult-vae", 1, 5, -1, "", 0, "do not fit its items"},
+        {"mult-vae", 2, -1, 5, "", 0, "do not fit its items"},
+        {"mult-vae", 7, 3, -1, "", 0, "do not fit its items"},
     };
     struct inmo_dataset *data = grouped_dataset(48, 80, 10, "80/0/20");
     (void)state;
@@ -565,9 +581,9 @@ static void test_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),      cmocka_unit_test(test_views),
-        cmocka_unit_test(test_new_items),   cmocka_unit_test(test_similar),
-        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_learn_and_same_bytes),
+        cmocka_unit_test(test_golden),       cmocka_unit_test(test_views),
+        cmocka_unit_test(test_new_items),    cmocka_unit_test(test_similar),
+        cmocka_unit_test(test_interrupted),  cmocka_unit_test(test_learn_and_same_bytes),
         cmocka_unit_test(test_ease_refuses), cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_files),
     };

@@ -5,8 +5,8 @@
  *   Theorem 2  With only some users as templates the error grows by no more than ‖U U' L Y‖, L marking the others, and
  *              ‖U U' L Y‖² <= Σ_{u not a template} ‖U_u‖² Σ_{i in N_u} d_i, the sum of the scores left out.
  *
- * And what makes the model inductive: nodes with the same neighbours have the same embedding, to the last bit; and the way
- * back from the rows of a batch, which passes over their edges alone. */
+ * And what makes the model inductive: nodes with the same neighbours have the same embedding, to the last bit;
+ * and the way back from the rows of a batch, which passes over their edges alone. */
 #include "support.h"
 
 #include "graph/template.h"
@@ -52,8 +52,8 @@ static void embed(const struct setting *setting, const uint8_t *is_template, flo
         if (row_of_node[v] < 0)
             continue;
         for (int k = 0; k < DIM; k++)
-            parameter[rows * DIM + k] = (float)(v < USERS ? svd->u[v * svd->rank + k] / svd->s[k]
-                                                          : svd->v[k * ITEMS + v - USERS]);
+            parameter[rows * DIM + k] =
+                (float)(v < USERS ? svd->u[v * svd->rank + k] / svd->s[k] : svd->v[k * ITEMS + v - USERS]);
         node_of_row[rows++] = v;
     }
     binding.rows = rows;
@@ -152,8 +152,8 @@ static void test_theorem_2(void **state)
 
 /* ---- Equal histories ------------------------------------------------------------------------------------- */
 
-/* Users 1 and 4 have the same items, items 2 and 3 the same users. Half of the nodes are templates, of which neither
- * pair is part. */
+/* Users 1 and 4 have the same items, items 2 and 3 the same users. Half of the nodes are templates, of which
+ * neither pair is part. */
 static const char *const twins[] = {"0123", "0234", "15", "023", "0234", "46"};
 
 static void test_equal_histories(void **state)

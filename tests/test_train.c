@@ -1,6 +1,7 @@
-/* test_train.c - training as a whole, on a data set of four groups of taste: every model learns, the same bytes come
- * out again at any number of threads, the best epoch is kept, options out of bounds are named, and no allocation that
- * fails does harm. Interruption and checkpoints: test_resume.c; the step itself: test_gradient.c. */
+/* test_train.c - training as a whole, on a data set of four groups of taste: every model learns, the same bytes
+ * come out again at any number of threads, the best epoch is kept, options out of bounds are named, and no
+ * allocation that fails does harm. Interruption and checkpoints: test_resume.c; the step itself:
+ * test_gradient.c. */
 #include "support.h"
 
 #include "train/settings.h"
@@ -161,8 +162,8 @@ static void test_same_bytes_in_pieces(void **state)
     inmo_dataset_free(data);
 }
 
-/* A log of few interactions takes so many steps an epoch all the same: its batches are as small as that needs. With 0 they
- * are what was asked for. */
+/* A log of few interactions takes so many steps an epoch all the same: its batches are as small as that needs.
+ * With 0 they are what was asked for. */
 static struct inmo_train_report report_of(const struct inmo_dataset *data, const struct inmo_train_options *options)
 {
     struct inmo_error error = {0};
@@ -452,12 +453,12 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beats_popular),         cmocka_unit_test(test_report),
-        cmocka_unit_test(test_same_bytes),            cmocka_unit_test(test_same_bytes_in_pieces),
-        cmocka_unit_test(test_from_directory),        cmocka_unit_test(test_least_steps),
-        cmocka_unit_test(test_early_stopping),        cmocka_unit_test(test_eval_alpha),
-        cmocka_unit_test(test_no_validation),         cmocka_unit_test(test_options_out_of_bounds),
-        cmocka_unit_test(test_unknown_names),         cmocka_unit_test(test_nothing_to_learn),
+        cmocka_unit_test(test_beats_popular),  cmocka_unit_test(test_report),
+        cmocka_unit_test(test_same_bytes),     cmocka_unit_test(test_same_bytes_in_pieces),
+        cmocka_unit_test(test_from_directory), cmocka_unit_test(test_least_steps),
+        cmocka_unit_test(test_early_stopping), cmocka_unit_test(test_eval_alpha),
+        cmocka_unit_test(test_no_validation),  cmocka_unit_test(test_options_out_of_bounds),
+        cmocka_unit_test(test_unknown_names),  cmocka_unit_test(test_nothing_to_learn),
         cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

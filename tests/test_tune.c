@@ -24,7 +24,8 @@ static double number_of(const struct inmo_space *space, size_t axis, uint64_t tr
     return number;
 }
 
-/* ---- Reading a space ------------------------------------------------------------------------------------------ */
+/* ---- Reading a space
+ * ------------------------------------------------------------------------------------------ */
 
 static void test_spellings(void **state)
 {
@@ -138,12 +139,14 @@ static void test_memory(void **state)
     assert_true(n > 10);
 }
 
-/* ---- Trials --------------------------------------------------------------------------------------------------- */
+/* ---- Trials
+ * --------------------------------------------------------------------------------------------------- */
 
 static void test_ranges(void **state)
 {
     enum { TRIALS = 4000 };
-    struct inmo_space space = space_of("learning-rate=1e-3..1e-1:log,dropout=0.2..0.6,dim=8..128:log,batch=1..100000");
+    struct inmo_space space =
+        space_of("learning-rate=1e-3..1e-1:log,dropout=0.2..0.6,dim=8..128:log,batch=1..100000");
     int low = 0, half = 0, small = 0, ends[2] = {0};
     (void)state;
     assert_int_equal(space.axis[3].count, 0); /* too many whole numbers to be a list */
@@ -233,7 +236,8 @@ static void test_grid_order(void **state)
     inmo_space_free(&space);
 }
 
-/* ---- Halving, with a score that is known ----------------------------------------------------------------------- */
+/* ---- Halving, with a score that is known
+ * ----------------------------------------------------------------------- */
 
 static void test_plans(void **state)
 {
@@ -245,14 +249,15 @@ static void test_plans(void **state)
         {27, 81, 1, 3, 1, 4, {27, 9, 3, 1}, {3, 9, 27, 81}},
         {20, 160, 10, 3, 10, 3, {20, 6, 2}, {20, 60, 160}}, /* whole multiples of eval-every */
         {8, 8, 1, 2, 1, 4, {8, 4, 2, 1}, {1, 2, 4, 8}},
-        {2, 100, 1, 3, 1, 1, {2}, {100}},                   /* too few to leave any out */
-        {27, 81, 1, 3, 20, 2, {27, 9}, {27, 81}},           /* least epochs */
-        {9, 10, 8, 3, 1, 2, {9, 3}, {8, 10}},               /* 8, 8, 10: the first two are one */
+        {2, 100, 1, 3, 1, 1, {2}, {100}},         /* too few to leave any out */
+        {27, 81, 1, 3, 20, 2, {27, 9}, {27, 81}}, /* least epochs */
+        {9, 10, 8, 3, 1, 2, {9, 3}, {8, 10}},     /* 8, 8, 10: the first two are one */
     };
     (void)state;
     for (size_t n = 0; n < COUNT(cases); n++) {
         struct inmo_search search = {0};
-        inmo_search_plan(&search, cases[n].trials, cases[n].epochs, cases[n].eval_every, cases[n].rate, cases[n].least);
+        inmo_search_plan(&search, cases[n].trials, cases[n].epochs, cases[n].eval_every, cases[n].rate,
+                         cases[n].least);
         assert_int_equal(search.rungs, cases[n].rungs);
         for (int r = 0; r < search.rungs; r++) {
             assert_int_equal(search.trials[r], cases[n].rung_trials[r]);
@@ -317,7 +322,8 @@ static enum inmo_status run_fake(const char *directory, struct fake *fake, struc
     struct inmo_search search = fake_search();
     struct inmo_tune_record record;
     const struct inmo_objective objective = {.context = fake, .train = fake_train, .dropped = fake_dropped};
-    enum inmo_status status = inmo_tune_record_open(&record, directory, "{\"a\": 1, \"b\": {\"c\": 2}}", &space, error);
+    enum inmo_status status =
+        inmo_tune_record_open(&record, directory, "{\"a\": 1, \"b\": {\"c\": 2}}", &space, error);
     if (!status)
         status = inmo_search_run(&search, &record, &objective, error);
     if (!status)
@@ -357,9 +363,11 @@ static void test_halving(void **state)
     size_t count = 0;
     (void)state;
     must(run_fake(NULL, &fake, standing, &count, &error));
-    /* The failed one has the place of nobody: three of the eight others go on, though its quality is the highest. */
-    assert_string_equal(fake.calls, "0@1/1 0@1/2 1@1/1 1@1/2 2@1/1 2@1/2 3@1/1 3@1/2 4@1/1 4@1/2 5@1/1 5@1/2 6@1/1 6@1/2 "
-                                    "7@1/1 7@1/2 8@1/1 8@1/2 1@3/1 1@3/2 3@3/1 3@3/2 7@3/1 7@3/2 3@9/1 3@9/2 ");
+    /* The failed one has the place of nobody: three of the eight others go on, though its quality is the
+     * highest. */
+    assert_string_equal(fake.calls,
+                        "0@1/1 0@1/2 1@1/1 1@1/2 2@1/1 2@1/2 3@1/1 3@1/2 4@1/1 4@1/2 5@1/1 5@1/2 6@1/1 6@1/2 "
+                        "7@1/1 7@1/2 8@1/1 8@1/2 1@3/1 1@3/2 3@3/1 3@3/2 7@3/1 7@3/2 3@9/1 3@9/2 ");
     assert_int_equal(fake.dropped, (1 << FAKES) - 1);
     check_fake(standing, count);
 }
@@ -380,7 +388,8 @@ static void test_failed_never_go_on(void **state)
     assert_int_equal(fake.asked, 2 * FAKES);
 }
 
-/* ---- The record ------------------------------------------------------------------------------------------------ */
+/* ---- The record
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Cut after any number of calls and started again: nothing asked twice, and the same end. */
 static void test_stopped_anywhere(void **state)
@@ -433,8 +442,9 @@ static void test_torn_anywhere(void **state)
 static void test_refused_records(void **state)
 {
     static const char first[] = "{\"a\": 1, \"b\": {\"c\": 2}}\n";
-    static const char good[] = "{\"trial\": 1, \"epochs\": 1, \"seed\": 1, \"settings\": {\"dropout\": %s}, "
-                               "\"ndcg@20\": 0.5, \"best_epoch\": 0, \"seconds\": 1, \"code\": 0, \"error\": null}\n";
+    static const char good[] =
+        "{\"trial\": 1, \"epochs\": 1, \"seed\": 1, \"settings\": {\"dropout\": %s}, "
+        "\"ndcg@20\": 0.5, \"best_epoch\": 0, \"seconds\": 1, \"code\": 0, \"error\": null}\n";
     static const struct {
         const char *text;
         enum inmo_status status;

@@ -1,5 +1,6 @@
-/* test_tuning.c - inmo_tune with real trainings: scores are those of training by hand, the test part is not looked at,
- * a search in pieces is the search at once, failures are findings, limits are kept. tests/test_tune.c has the rest. */
+/* test_tuning.c - inmo_tune with real trainings: scores are those of training by hand, the test part is not
+ * looked at, a search in pieces is the search at once, failures are findings, limits are kept. tests/test_tune.c
+ * has the rest. */
 #include "support.h"
 
 static struct inmo_dataset *small_data(void)
@@ -62,7 +63,8 @@ static void assert_no_checkpoints(const char *name)
     assert_int_equal(system(command), 0);
 }
 
-/* ---- What a search says is so --------------------------------------------------------------------------------- */
+/* ---- What a search says is so
+ * --------------------------------------------------------------------------------- */
 
 static void test_grid(void **state)
 {
@@ -129,8 +131,8 @@ static void test_test_part_is_not_looked_at(void **state)
     inmo_dataset_free(data);
 }
 
-/* Each rung's score is that of a training with so many epochs, from the start: also with a constant rate, where it went
- * on from the rung before. */
+/* Each rung's score is that of a training with so many epochs, from the start: also with a constant rate, where
+ * it went on from the rung before. */
 static void test_halving_trains_as_by_hand(void **state)
 {
     struct inmo_dataset *data = small_data();
@@ -167,7 +169,8 @@ static void test_halving_trains_as_by_hand(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- In pieces ------------------------------------------------------------------------------------------------ */
+/* ---- In pieces
+ * ------------------------------------------------------------------------------------------------ */
 
 static int stop_after(void *context)
 {
@@ -237,11 +240,14 @@ static void test_more_trials(void **state)
     assert_int_equal(report->trained, 3);
     assert_same_trials(report, all);
     options.seed = 2;
-    must_fail(inmo_tune(data, &fixed, &options, "search", NULL, &none, &error), INMO_EXISTS, "its seed is 1, now it is 2");
+    must_fail(inmo_tune(data, &fixed, &options, "search", NULL, &none, &error), INMO_EXISTS,
+              "its seed is 1, now it is 2");
     options.seed = 1;
-    must_fail(inmo_tune(other, &fixed, &options, "search", NULL, &none, &error), INMO_EXISTS, "another search: its data");
+    must_fail(inmo_tune(other, &fixed, &options, "search", NULL, &none, &error), INMO_EXISTS,
+              "another search: its data");
     fixed.dim++;
-    must_fail(inmo_tune(data, &fixed, &options, "search", NULL, &none, &error), INMO_EXISTS, "its dim is 6, now it is 7");
+    must_fail(inmo_tune(data, &fixed, &options, "search", NULL, &none, &error), INMO_EXISTS,
+              "its dim is 6, now it is 7");
     assert_null(none);
     inmo_tune_report_free(report);
     inmo_tune_report_free(all);
@@ -250,7 +256,8 @@ static void test_more_trials(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- Limits and failures --------------------------------------------------------------------------------------- */
+/* ---- Limits and failures
+ * --------------------------------------------------------------------------------------- */
 
 static void test_time_is_up(void **state)
 {
@@ -268,7 +275,8 @@ static void test_time_is_up(void **state)
     report = tuned(data, &fixed, &options, "search");
     assert_string_equal(report->stopped, "max-seconds");
     assert_int_equal(report->trial_count, 0);
-    for (options.max_seconds = 0.02; strcmp(report->stopped, "done") != 0 && calls < 1000; calls++, options.max_seconds *= 1.1) {
+    for (options.max_seconds = 0.02; strcmp(report->stopped, "done") != 0 && calls < 1000;
+         calls++, options.max_seconds *= 1.1) {
         inmo_tune_report_free(report);
         report = tuned(data, &fixed, &options, "search");
         assert_true(report->trial_count >= before);
@@ -328,7 +336,8 @@ static void test_refused(void **state)
     must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE,
               "learning-rate is a range; a grid needs its values, as in learning-rate=0.001..0.1:log:5");
     options.search = "dim=1..4000,layers=0..16";
-    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "more than 10000 combinations");
+    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE,
+              "more than 10000 combinations");
     options.search = "dim=2|3";
     options.method = "bayes";
     must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "grid|random|halving");
@@ -338,7 +347,8 @@ static void test_refused(void **state)
         must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "--seeds: ");
     }
     options.seeds = "1";
-    must_fail(inmo_tune(data, &popular, &options, "d", NULL, &report, &error), INMO_UNSUPPORTED, "popular is not trained");
+    must_fail(inmo_tune(data, &popular, &options, "d", NULL, &report, &error), INMO_UNSUPPORTED,
+              "popular is not trained");
     must_fail(inmo_tune(unsplit, &fixed, &options, "d", NULL, &report, &error), INMO_INPUT, "no validation part");
     fixed.batch = 0;
     must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "--batch is 0");

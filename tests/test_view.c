@@ -1,6 +1,6 @@
-/* test_view.c - answers of a model: for its users, for people it has never seen, with filters, with reasons. The models
- * stand on the parameters of tests/golden, so the scores here have an independent source. What is observed after
- * training, whole lists for everybody and neighbours: test_observed.c. */
+/* test_view.c - answers of a model: for its users, for people it has never seen, with filters, with reasons. The
+ * models stand on the parameters of tests/golden, so the scores here have an independent source. What is
+ * observed after training, whole lists for everybody and neighbours: test_observed.c. */
 #include "golden_world.h"
 
 /* "i3 i8 i5": the ids of a list in order. */
@@ -15,12 +15,28 @@ static void list_is(const struct inmo_view *view, const struct inmo_query *query
 }
 
 static const char *const goldens[] = {
-    "inmo-mf-d5",   "inmo-mf-half-d5",  "inmo-lightgcn-d5",  "inmo-lightgcn-half-d5",
-    "inmo-mf-d32",  "inmo-mf-half-d32", "inmo-lightgcn-d32", "inmo-lightgcn-half-d32",
-    "inmo-ngcf-drop-d5", "inmo-ngcf-half-drop-d5", "inmo-imc-gae-drop-d32", "inmo-imc-gae-half-drop-d5",
-    "idcf-lightgcn-d5", "idcf-lightgcn-half-d5",
-    "lightgcn-d32", "lightgcn-d5",      "mf-d5",             "mf-d32",
-    "ngcf-d5",      "ngcf-drop-d18",    "imc-gae-d5",        "imc-gae-drop-d32",
+    "inmo-mf-d5",
+    "inmo-mf-half-d5",
+    "inmo-lightgcn-d5",
+    "inmo-lightgcn-half-d5",
+    "inmo-mf-d32",
+    "inmo-mf-half-d32",
+    "inmo-lightgcn-d32",
+    "inmo-lightgcn-half-d32",
+    "inmo-ngcf-drop-d5",
+    "inmo-ngcf-half-drop-d5",
+    "inmo-imc-gae-drop-d32",
+    "inmo-imc-gae-half-drop-d5",
+    "idcf-lightgcn-d5",
+    "idcf-lightgcn-half-d5",
+    "lightgcn-d32",
+    "lightgcn-d5",
+    "mf-d5",
+    "mf-d32",
+    "ngcf-d5",
+    "ngcf-drop-d18",
+    "imc-gae-d5",
+    "imc-gae-drop-d32",
 };
 enum { INDUCTIVE = 14 }; /* so many of them come first */
 
@@ -71,7 +87,8 @@ static void test_known_users(void **state)
                 const struct inmo_entry *entry = entry_of(list, inmo_view_item_id(world.view, i));
                 double score = 0;
                 for (size_t j = 0; j < dim; j++)
-                    score += golden_number(r, (size_t)u * dim + j) * golden_number(r, (size_t)(USERS + i) * dim + j);
+                    score +=
+                        golden_number(r, (size_t)u * dim + j) * golden_number(r, (size_t)(USERS + i) * dim + j);
                 assert_int_equal(entry == NULL, inmo_csr_has(&world.model->train, u, i));
                 if (entry)
                     assert_near(entry->score, score, 2e-6);
@@ -290,8 +307,8 @@ static void test_fallback(void **state)
     close_world(&world);
 }
 
-/* imc-gae on a table: somebody unseen has the mean of all rows, and what the graph adds to it; u4's history gives all of
- * u4's representation but the difference between u4's row and the mean, in the first third. */
+/* imc-gae on a table: somebody unseen has the mean of all rows, and what the graph adds to it; u4's history
+ * gives all of u4's representation but the difference between u4's row and the mean, in the first third. */
 static void test_mean_of_rows(void **state)
 {
     static const char *const history[] = {"i0", "i2", "i3", "i4", "i6"}; /* u4's */

@@ -1,12 +1,13 @@
-/* test_walk.c - short walks: against the formula on a dense matrix, inside a ranking against its twin, and through a trained
- * model: lists, explanations, files and threads. */
+/* test_walk.c - short walks: against the formula on a dense matrix, inside a ranking against its twin, and
+ * through a trained model: lists, explanations, files and threads. */
 #include "support.h"
 
 #include "score/rank.h"
 #include "score/walk.h"
 
 /* weight · d_i^γ · Σ_v 1/d_j 1/d_v, as written down. */
-static double formula(const struct inmo_graph *graph, const double *y, double weight, double popularity, int32_t j, int32_t i)
+static double formula(const struct inmo_graph *graph, const double *y, double weight, double popularity, int32_t j,
+                      int32_t i)
 {
     double sum = 0, own = (double)inmo_graph_degree(graph, graph->users + j);
     for (int32_t v = 0; v < graph->users; v++)
@@ -36,7 +37,8 @@ static void test_formula(void **state)
         for (int32_t i = 0; i < graph->items; i++) {
             double expected = formula(graph, y, 2.5, -0.2, j, i), kept = inmo_walks_between(few[0], j, i);
             assert_near(inmo_walks_between(all, j, i), expected, 1e-6);
-            assert_true(kept == 0 ? expected <= least + 1e-6 : fabs(kept - expected) < 1e-6); /* the heaviest are kept */
+            assert_true(kept == 0 ? expected <= least + 1e-6
+                                  : fabs(kept - expected) < 1e-6); /* the heaviest are kept */
         }
     }
     inmo_walks_free(few[1]);
@@ -79,8 +81,8 @@ static void test_collect(void **state)
     inmo_graph_free(graph);
 }
 
-/* More users than a block, more items than a tile; all items, and some. Weights are rounded to 1/8 and vectors whole, so that
- * sums are exact and the twin's lists are these lists. */
+/* More users than a block, more items than a tile; all items, and some. Weights are rounded to 1/8 and vectors
+ * whole, so that sums are exact and the twin's lists are these lists. */
 static void test_ranking(void **state)
 {
     enum { USERS = 260, ITEMS = 1300, DIM = 3, K = 10 };
@@ -89,7 +91,12 @@ static void test_ranking(void **state)
     struct inmo_walks *walks = NULL;
     static float vector[(USERS + ITEMS) * DIM];
     static int32_t who[USERS], candidate[ITEMS], expected[USERS * K], found[USERS * K];
-    struct inmo_rank job = {.dim = DIM, .user = vector, .item = vector + USERS * DIM, .items = ITEMS, .who = who, .count = USERS,
+    struct inmo_rank job = {.dim = DIM,
+                            .user = vector,
+                            .item = vector + USERS * DIM,
+                            .items = ITEMS,
+                            .who = who,
+                            .count = USERS,
                             .k = K};
     int changed = 0;
     (void)state;
@@ -126,8 +133,8 @@ static void test_ranking(void **state)
     inmo_graph_free(graph);
 }
 
-/* A model with walks: what is recommended to one person is what the ranking of all gives, an explanation sums to the score,
- * and a file keeps it all. */
+/* A model with walks: what is recommended to one person is what the ranking of all gives, an explanation sums to
+ * the score, and a file keeps it all. */
 struct rows {
     const char *user;
     size_t count;

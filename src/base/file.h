@@ -8,7 +8,7 @@
 
 struct inmo_new_file {
     FILE *stream;
-    char *path, *aside;  /* aside is path + ".part-<pid>" in the same folder */
+    char *path, *aside; /* aside is path + ".part-<pid>" in the same folder */
     int force;
 };
 
@@ -24,8 +24,8 @@ void inmo_new_file_abandon(struct inmo_new_file *file);
 enum inmo_status inmo_new_file_write(struct inmo_new_file *file, const void *data, size_t size,
                                      struct inmo_error *error);
 
-/* A new name must last through a power cut as well. By now the file is in place, and a folder that may not be read or a
- * file system that cannot sync folders takes nothing away from it: no error. */
+/* A new name must last through a power cut as well. By now the file is in place, and a folder that may not be
+ * read or a file system that cannot sync folders takes nothing away from it: no error. */
 void inmo_sync_folder(const char *folder);
 
 #endif

@@ -140,8 +140,8 @@ static size_t probe(const struct inmo_idtable *table, const char *id, size_t len
     for (; table->slot[at].number; at = (at + 1) & table->slot_mask)
         if (same_but_number(table->slot + at, wanted)) {
             const int64_t *offset = table->offset + (table->slot[at].number - 1);
-            if (length <= SHORT || ((size_t)(offset[1] - offset[0]) == length + 1 &&
-                                    memcmp(table->text + offset[0], id, length) == 0))
+            if (length <= SHORT ||
+                ((size_t)(offset[1] - offset[0]) == length + 1 && memcmp(table->text + offset[0], id, length) == 0))
                 return at;
         }
     return at;

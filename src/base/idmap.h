@@ -11,7 +11,7 @@ struct inmo_idmap {
     int32_t count;
     const int64_t *offset;  // (count + 1); offset[count] is the size of text
     const char *text;
-    uint32_t *slot;         // (slot_mask + 1) n + 1, 0 for empty; NULL until built
+    uint32_t *slot;  // (slot_mask + 1) n + 1, 0 for empty; NULL until built
     uint32_t slot_mask;
 };
 

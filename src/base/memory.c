@@ -36,7 +36,8 @@ void *inmo_alloc(size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2 || !allocation_allowed())
         return NULL;
     alignment = bytes >= HUGE_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
-    /* To whole lines; large blocks to whole huge pages, so that their last megabyte has one, too: an eighth more at most. */
+    /* To whole lines; large blocks to whole huge pages, so that their last megabyte has one, too: an eighth more
+     * at most. */
     rounding = bytes >= ROUNDED_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
     bytes = (bytes + rounding) & ~(rounding - 1);
     if (posix_memalign(&block, alignment, bytes) != 0)

@@ -16,7 +16,8 @@ void inmo_free(void *block);
 /* A copy of a string; NULL gives NULL. */
 char *inmo_copy_string(const char *text);
 
-/* Bytes that can be had without swapping: what the system says is available, within the limit of the process's group. */
+/* Bytes that can be had without swapping: what the system says is available, within the limit of the process's
+ * group. */
 size_t inmo_memory_available(void);
 
 /* For tests: after n more successful allocations every one fails; negative: never (the normal state). */

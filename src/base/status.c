@@ -9,7 +9,7 @@
 const char *inmo_status_name(enum inmo_status status)
 {
     switch (status) {
-#define CASE(name, code, meaning)                                                                                 \
+#define CASE(name, code, meaning)                                                                                  \
     case INMO_##name: return #name;
         INMO_STATUS_LIST(CASE)
 #undef CASE
@@ -20,7 +20,7 @@ const char *inmo_status_name(enum inmo_status status)
 const char *inmo_status_meaning(enum inmo_status status)
 {
     switch (status) {
-#define CASE(name, code, meaning)                                                                                 \
+#define CASE(name, code, meaning)                                                                                  \
     case INMO_##name: return meaning;
         INMO_STATUS_LIST(CASE)
 #undef CASE

@@ -23,8 +23,8 @@ enum inmo_dtype { INMO_U8, INMO_I32, INMO_I64, INMO_F32, INMO_F64 };
 struct inmo_tensor {
     const char *name;
     enum inmo_dtype dtype;
-    int64_t rows;     /* of a vector: its length */
-    int64_t columns;  /* 0 for a vector */
+    int64_t rows;    /* of a vector: its length */
+    int64_t columns; /* 0 for a vector */
     const void *data;
 };
 

@@ -5,7 +5,7 @@
 #include "base/status.h"
 
 enum inmo_role {
-    INMO_ROLE_NONE,  /* ignored; its field is written where nobody looks, which saves a branch a column */
+    INMO_ROLE_NONE, /* ignored; its field is written where nobody looks, which saves a branch a column */
     INMO_ROLE_USER,
     INMO_ROLE_ITEM,
     INMO_ROLE_RATING,

@@ -24,9 +24,9 @@ struct inmo_dataset {
     enum inmo_scenario scenario;
     struct inmo_idmap users, items;
     struct inmo_csr train, valid, test, later, aside;
-    const uint8_t *new_user;  // (users) 1: not in train and valid; all zero outside that scenario
-    const uint8_t *new_item;  // (items)
-    char *description;        // JSON object
+    const uint8_t *new_user;       // (users) 1: not in train and valid; all zero outside that scenario
+    const uint8_t *new_item;       // (items)
+    char *description;             // JSON object
     struct inmo_tensorfile *file;  // NULL when owned
 };
 

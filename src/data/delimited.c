@@ -42,7 +42,7 @@ static int split_plain(const struct inmo_plan *plan, const struct inmo_line *lin
 /* Offsets, because the text moves when a record goes on in the next line. */
 struct span {
     size_t begin, end;
-    int doubled;  /* has "" inside */
+    int doubled; /* has "" inside */
 };
 
 /* From the opening quote at *at to behind the closing one, taking in more lines as needed. *fault is set when there

@@ -19,9 +19,8 @@
 static const struct {
     const char *name, *text;
     int tried;
-} separators[] = {{"tab", "\t", 1},      {"::", "::", 1},    {"comma", ",", 1}, {"semicolon", ";", 1},
-                  {"bar", "|", 1},       {"space", " ", 1},  {"\\t", "\t", 0},  {"pipe", "|", 0},
-                  {"colon", ":", 0}};
+} separators[] = {{"tab", "\t", 1},  {"::", "::", 1},  {"comma", ",", 1}, {"semicolon", ";", 1}, {"bar", "|", 1},
+                  {"space", " ", 1}, {"\\t", "\t", 0}, {"pipe", "|", 0},  {"colon", ":", 0}};
 enum { SEPARATORS = sizeof separators / sizeof separators[0] };
 
 /* What a format's name says at once; NULL is left to looking. */
@@ -94,8 +93,7 @@ static void find_separator(struct inmo_plan *plan, const struct inmo_line *sampl
 static int looks_like_lists(const struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
 {
     size_t columns = inmo_split_line(plan, &sample[0], NULL, 0);
-    return strcmp(plan->separator, " ") == 0 &&
-           (columns > 4 || lines_that_agree(plan, sample, count) < count);
+    return strcmp(plan->separator, " ") == 0 && (columns > 4 || lines_that_agree(plan, sample, count) < count);
 }
 
 /* user TAB 2010-10-19T23:55:27Z TAB latitude TAB longitude TAB location */
@@ -109,7 +107,8 @@ static int looks_like_check_ins(const struct inmo_field *field, size_t columns)
            inmo_parse_number(field[3].text, field[3].length, &number);
 }
 
-/* A third column in which all lines of the sample have a date, or seconds since 1973 or later: no rating is so high. */
+/* A third column in which all lines of the sample have a date, or seconds since 1973 or later: no rating is so
+ * high. */
 static int third_is_time(const struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
 {
     int all = 1;
@@ -158,10 +157,11 @@ static int words_over_numbers(const struct inmo_plan *plan, const struct inmo_co
 static enum inmo_status fail_header(const char *name, const struct inmo_line *line, struct inmo_error *error)
 {
     char shown[INMO_SHOWN];
-    return inmo_fail(error, INMO_INPUT,
-                     "%s:%lld: found the header %s, expected names such as user, item, rating, time; --columns says "
-                     "which column is which",
-                     name, (long long)line->number, inmo_show(shown, line->text, line->length));
+    return inmo_fail(
+        error, INMO_INPUT,
+        "%s:%lld: found the header %s, expected names such as user, item, rating, time; --columns says "
+        "which column is which",
+        name, (long long)line->number, inmo_show(shown, line->text, line->length));
 }
 
 /* Steps 4 and 5. columns_option and header_option are those in force, a preset's included. */
@@ -194,8 +194,7 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
         status = inmo_fail(error, INMO_INPUT,
                            "%s:%lld: found 1 column in %s, expected at least a user and an item; --separator says "
                            "what stands between them",
-                           name, (long long)sample[0].number,
-                           inmo_show(shown, sample[0].text, sample[0].length));
+                           name, (long long)sample[0].number, inmo_show(shown, sample[0].text, sample[0].length));
     } else if (found > 4) {
         status = inmo_fail(error, INMO_INPUT,
                            "%s:%lld: found %zu columns without a header, expected 2 to 4 (user,item,rating,time); "

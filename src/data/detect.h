@@ -14,8 +14,8 @@ struct inmo_plan {
     enum inmo_layout layout;
     char separator[INMO_SEPARATOR_MOST + 1];
     size_t separator_length;
-    int quotes;  /* "..." may enclose a field: everywhere but in tab-separated text, where a quote is a letter */
-    int header;  /* the first line that is not blank has names */
+    int quotes; /* "..." may enclose a field: everywhere but in tab-separated text, where a quote is a letter */
+    int header; /* the first line that is not blank has names */
     struct inmo_columns columns;
 };
 

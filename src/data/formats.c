@@ -64,7 +64,8 @@ static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
     const char *key;
     json_t *value;
     memset(member, 0, INMO_ROLES * sizeof *member);
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         enum inmo_role role = inmo_role_of_name(key, strlen(key));
         if (role != INMO_ROLE_NONE && !member[role])
             member[role] = value;
@@ -102,8 +103,8 @@ enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *lin
         return inmo_fail(error, INMO_INPUT, "%s:%lld: %s", name, (long long)line->number, fault);
     members_by_role(object, member);
     if (!member[INMO_ROLE_USER] || !member[INMO_ROLE_ITEM]) {
-        status = inmo_fail(error, INMO_INPUT, "%s:%lld: found an object without %s, expected one (such as %s)", name,
-                           (long long)line->number, member[INMO_ROLE_USER] ? "an item" : "a user",
+        status = inmo_fail(error, INMO_INPUT, "%s:%lld: found an object without %s, expected one (such as %s)",
+                           name, (long long)line->number, member[INMO_ROLE_USER] ? "an item" : "a user",
                            member[INMO_ROLE_USER] ? "business_id" : "user_id");
     } else {
         memset(columns, 0, sizeof *columns);
@@ -157,7 +158,8 @@ static int time_of(const json_t *value, int64_t *time)
     return 1;
 }
 
-static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, json_t *object, struct inmo_error *error)
+static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, json_t *object,
+                                   struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     const uint8_t *has = reader->plan.columns.has;
@@ -192,8 +194,8 @@ static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, jso
         struct inmo_field text = text_of(member[INMO_ROLE_SPLIT], room[INMO_ROLE_SPLIT]);
         good = text.text && inmo_parse_part(text.text, text.length, &part);
         if (!good)
-            status = inmo_record_bad(reader, line, error,
-                                     "found no split, expected 0 or train, 1 or test, 2 or valid");
+            status =
+                inmo_record_bad(reader, line, error, "found no split, expected 0 or train, 1 or test, 2 or valid");
     }
     if (good && (!has[INMO_ROLE_RATING] || inmo_record_rating_passes(reader, rating)))
         status = inmo_record_keep(reader, &id[INMO_ROLE_USER], &id[INMO_ROLE_ITEM], time, part, error);

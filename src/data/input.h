@@ -19,10 +19,10 @@ struct inmo_watch {
 };
 
 struct inmo_line {
-    char *text;      /* without its line end, not NUL-terminated, may be changed in place; NULL after the last */
+    char *text; /* without its line end, not NUL-terminated, may be changed in place; NULL after the last */
     size_t length;
-    int64_t number;  /* from 1 */
-    int too_long;    /* longer than INMO_LINE_LIMIT; text is only its beginning */
+    int64_t number; /* from 1 */
+    int too_long;   /* longer than INMO_LINE_LIMIT; text is only its beginning */
 };
 
 /* path "-" is standard input. watch may be NULL. A UTF-8 byte order mark is passed over.

@@ -13,8 +13,8 @@ enum { INMO_LOG_BLOCK = 1 << 16 };
 struct inmo_log_block {
     int32_t user[INMO_LOG_BLOCK];
     int32_t item[INMO_LOG_BLOCK];
-    int64_t *time;   // (INMO_LOG_BLOCK), NULL when the log has no times
-    uint8_t *part;   // (INMO_LOG_BLOCK), 0 train, 1 test, 2 valid; NULL when the log has no split column
+    int64_t *time;  // (INMO_LOG_BLOCK), NULL when the log has no times
+    uint8_t *part;  // (INMO_LOG_BLOCK), 0 train, 1 test, 2 valid; NULL when the log has no split column
 };
 
 struct inmo_log {

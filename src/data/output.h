@@ -1,4 +1,5 @@
-/* output.h - a stream of bytes to a new file, plain or compressed by its name (.gz, .zst), or to standard output. */
+/* output.h - a stream of bytes to a new file, plain or compressed by its name (.gz, .zst), or to standard
+ * output. */
 #ifndef INMO_DATA_OUTPUT_H
 #define INMO_DATA_OUTPUT_H
 

@@ -54,7 +54,8 @@ struct meter {
 
 static void report(struct meter *meter, int64_t bytes, double now)
 {
-    struct inmo_progress progress = {.stage = "reading", .unit = "bytes", .loss = NAN, .score = NAN, .best_score = NAN};
+    struct inmo_progress progress = {
+        .stage = "reading", .unit = "bytes", .loss = NAN, .score = NAN, .best_score = NAN};
     progress.done = (double)(meter->before + bytes);
     progress.total = (double)meter->total;
     progress.seconds = now - meter->began;
@@ -74,7 +75,8 @@ static enum inmo_status step(void *context, int64_t bytes, struct inmo_error *er
 }
 
 /* Missing files are found before the first is read. */
-static enum inmo_status measure(const char *const *path, size_t path_count, int64_t *total, struct inmo_error *error)
+static enum inmo_status measure(const char *const *path, size_t path_count, int64_t *total,
+                                struct inmo_error *error)
 {
     int64_t sum = 0;
     int known = 1;
@@ -134,8 +136,9 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
     if (status == INMO_OK && count == 0)
         status = inmo_fail(error, INMO_INPUT, "%s is empty", reader->name);
     if (status == INMO_OK && sample[0].too_long)
-        status = inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a line longer than %d MB, expected at most that",
-                           reader->name, sample[0].number, INMO_LINE_LIMIT >> 20);
+        status =
+            inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a line longer than %d MB, expected at most that",
+                      reader->name, sample[0].number, INMO_LINE_LIMIT >> 20);
     if (status == INMO_OK)
         status = inmo_plan_make(reader->name, &reader->options, sample, count, &reader->plan, error);
     if (status == INMO_OK)
@@ -178,7 +181,8 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
         options = &defaults;
     status = inmo_settings_check(settings, SETTINGS, options, error);
     if (status == INMO_OK && path_count == 0)
-        status = inmo_fail(error, INMO_USAGE, "found no file to read, expected one or more, or - for standard input");
+        status =
+            inmo_fail(error, INMO_USAGE, "found no file to read, expected one or more, or - for standard input");
     if (status == INMO_OK)
         status = measure(path, path_count, &meter.total, error);
     if (status != INMO_OK)

@@ -103,14 +103,15 @@ static enum inmo_status parse_values(struct inmo_reader *reader, int64_t line,
                                inmo_show(shown, value->text, value->length));
     value = &field[INMO_ROLE_SPLIT];
     if (has[INMO_ROLE_SPLIT] && !inmo_parse_part(value->text, value->length, part))
-        return inmo_record_bad(reader, line, error, "found the split %s, expected 0 or train, 1 or test, 2 or valid",
+        return inmo_record_bad(reader, line, error,
+                               "found the split %s, expected 0 or train, 1 or test, 2 or valid",
                                inmo_show(shown, value->text, value->length));
     *good = 1;
     return INMO_OK;
 }
 
-enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line, const struct inmo_field field[INMO_ROLES],
-                                 struct inmo_error *error)
+enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
+                                 const struct inmo_field field[INMO_ROLES], struct inmo_error *error)
 {
     enum inmo_status status;
     const struct inmo_columns *columns = &reader->plan.columns;

@@ -12,11 +12,11 @@
 
 struct inmo_reader {
     struct inmo_input *input;
-    const char *name;  /* of the input, for messages */
+    const char *name; /* of the input, for messages */
     struct inmo_read_options options;
     struct inmo_plan plan;
     struct inmo_log *log;
-    char first_bad[512];  /* what was wrong with the first line passed over */
+    char first_bad[512]; /* what was wrong with the first line passed over */
     /* The user of the last interaction: most logs are sorted by user, and this saves them a lookup a line. */
     char last_user[INMO_ID_LIMIT];
     size_t last_length;
@@ -24,8 +24,8 @@ struct inmo_reader {
 };
 
 /* A line whose fields, by role, are text. A bad one is INPUT, or is counted and passed over. */
-enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line, const struct inmo_field field[INMO_ROLES],
-                                 struct inmo_error *error);
+enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
+                                 const struct inmo_field field[INMO_ROLES], struct inmo_error *error);
 
 /* The two halves of it, for formats whose ratings and times are not text. An id must be good to be kept. */
 enum inmo_status inmo_record_check_id(struct inmo_reader *reader, int64_t line, const struct inmo_field *id,

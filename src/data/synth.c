@@ -1,19 +1,19 @@
 /* synth.c - a synthetic log with the shape of real ones, user after user, in memory that does not grow with it.
  *
- * Items belong to taste groups, and their names say which ("jazz-017", the 17th most popular of jazz). A user likes
- * one or two groups; an interaction falls in them with probability purity, else anywhere. So a person sees at once
- * whether recommendations make sense: somebody with jazz and blues should get jazz and blues.
+ * Items belong to taste groups, and their names say which ("jazz-017", the 17th most popular of jazz). A user
+ * likes one or two groups; an interaction falls in them with probability purity, else anywhere. So a person sees
+ * at once whether recommendations make sense: somebody with jazz and blues should get jazz and blues.
  *
  *     popularity of the item of rank r in its group      p(r) ~ (r + 1)^-skew
  *     size of group g                                    w(g) ~ (g + 1)^(-skew / 2) of the users' first choices
  *     interactions of a user                             1 + a share of the rest ~ (x + 1/50)^-skew, x uniform
  *
- * The last has the shape of known logs: mean 40, most users below it, the busiest some ten times above. A user has an
- * item at most once, so nobody gets more than there are items.
+ * The last has the shape of known logs: mean 40, most users below it, the busiest some ten times above. A user
+ * has an item at most once, so nobody gets more than there are items.
  *
- * Everything random is a function of (seed, user, n): lines depend on nothing that came before them but the user's
- * own. Memory: 8 bytes for each item of one group and 32 for each item of the busiest user. One thread, about 10 M
- * interactions a second. */
+ * Everything random is a function of (seed, user, n): lines depend on nothing that came before them but the
+ * user's own. Memory: 8 bytes for each item of one group and 32 for each item of the busiest user. One thread,
+ * about 10 M interactions a second. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/setting.h"
@@ -46,10 +46,10 @@ static const struct inmo_setting settings[] = {
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 enum { BUFFER_SIZE = 256 << 10, LINE_ROOM = 128, NAME_ROOM = 40 };
-enum { BUSIEST = 50 };             /* 1/50 in the activity above */
-enum { TRIES = 12 };               /* draws by popularity before one of equal chances */
-enum { COUNTERS = 1 << 4 };        /* random numbers of a user's own, the first of its sequence */
-enum { FIRST_DAY = 1577836800 };   /* 2020-01-01 */
+enum { BUSIEST = 50 };           /* 1/50 in the activity above */
+enum { TRIES = 12 };             /* draws by popularity before one of equal chances */
+enum { COUNTERS = 1 << 4 };      /* random numbers of a user's own, the first of its sequence */
+enum { FIRST_DAY = 1577836800 }; /* 2020-01-01 */
 
 static const char *const genre[] = {
     "jazz",    "techno", "folk",   "opera",  "metal",  "blues",   "salsa",  "reggae",  "punk",    "soul",
@@ -62,8 +62,8 @@ struct synth {
     struct inmo_synth_options options;  // users and items filled in
     uint64_t key;
     struct inmo_alias rank, group;
-    uint32_t group_items;     // of the groups with the most
-    uint32_t larger_groups;   // the first so many have that, the others one less
+    uint32_t group_items;       // of the groups with the most
+    uint32_t larger_groups;     // the first so many have that, the others one less
     char (*prefix)[NAME_ROOM];  // (groups) "jazz-"
     size_t *prefix_length;      // (groups)
     int user_digits, item_digits;
@@ -82,7 +82,8 @@ struct synth {
 
 void inmo_synth_options_init(struct inmo_synth_options *options)
 {
-    *options = (struct inmo_synth_options){.interactions = 100000, .groups = 12, .purity = 0.8, .skew = 0.9, .seed = 1};
+    *options =
+        (struct inmo_synth_options){.interactions = 100000, .groups = 12, .purity = 0.8, .skew = 0.9, .seed = 1};
 }
 
 const struct inmo_setting *inmo_synth_settings(size_t *count)
@@ -179,13 +180,13 @@ static uint32_t choose_item(struct synth *synth, uint64_t user, uint64_t key, ui
     uint64_t bits = inmo_random(key, (*counter)++);
     uint32_t group, rank, item, count;
     if (inmo_random_unit(bits) < synth->options.purity)
-        group = own[(bits & 1023) < 307];  /* the second group gets 3 in 10; bits below those of the unit */
+        group = own[(bits & 1023) < 307]; /* the second group gets 3 in 10; bits below those of the unit */
     else
         group = inmo_alias_draw(&synth->group, inmo_random(key, (*counter)++));
     count = items_in(synth, group);
-    /* By popularity; where the user has nearly all that is popular, any free item of the group; where the user has
-     * the whole group, any free item of all. Drawing until one is free needs, even for somebody who gets all n items,
-     * only about log n draws for each. */
+    /* By popularity; where the user has nearly all that is popular, any free item of the group; where the user
+     * has the whole group, any free item of all. Drawing until one is free needs, even for somebody who gets all
+     * n items, only about log n draws for each. */
     if (owned_in(synth, user, group) < count) {
         for (int n = 0;; n++) {
             bits = inmo_random(key, (*counter)++);
@@ -225,12 +226,13 @@ static uint64_t slots_for(uint64_t count)
     return slots;
 }
 
-static enum inmo_status write_user(struct synth *synth, uint64_t user, uint64_t interactions, struct inmo_error *error)
+static enum inmo_status write_user(struct synth *synth, uint64_t user, uint64_t interactions,
+                                   struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     const uint32_t groups = (uint32_t)synth->options.groups;
     uint64_t key = user_key(synth, user), counter = COUNTERS;
-    uint64_t second = inmo_random(key, 2), time = FIRST_DAY + (inmo_random(key, 3) >> 37);  /* over four years */
+    uint64_t second = inmo_random(key, 2), time = FIRST_DAY + (inmo_random(key, 3) >> 37); /* over four years */
     uint32_t own[2];
     char name[NAME_ROOM] = "u";
     size_t name_length = (size_t)(put_digits(name + 1, user + 1, synth->user_digits) - name);
@@ -248,7 +250,7 @@ static enum inmo_status write_user(struct synth *synth, uint64_t user, uint64_t 
         to = put_digits(to + synth->prefix_length[group], item / groups + 1, synth->item_digits);
         if (synth->options.times) {
             *to++ = '\t';
-            time += 1 + (inmo_random(key, counter++) >> 46);  /* up to three days later */
+            time += 1 + (inmo_random(key, counter++) >> 46); /* up to three days later */
             to = put_digits(to, time, digits_of(time));
         }
         *to++ = '\n';
@@ -282,15 +284,15 @@ static enum inmo_status settle_sizes(struct inmo_synth_options *options, struct 
     users = options->users;
     items = options->items;
     if (users > interactions)
-        return inmo_fail(error, INMO_USAGE, "--users is %llu; with --interactions %llu it must be at most that", users,
-                         interactions);
+        return inmo_fail(error, INMO_USAGE, "--users is %llu; with --interactions %llu it must be at most that",
+                         users, interactions);
     if (items < (uint64_t)options->groups)
         return inmo_fail(error, INMO_USAGE, "--groups is %d; with --items %llu it must be at most that",
                          options->groups, items);
     if (interactions > users * items)
         return inmo_fail(error, INMO_USAGE,
-                         "--interactions is %llu; %llu users and %llu items have room for %llu at most", interactions,
-                         users, items, users * items);
+                         "--interactions is %llu; %llu users and %llu items have room for %llu at most",
+                         interactions, users, items, users * items);
     return INMO_OK;
 }
 
@@ -305,7 +307,8 @@ static enum inmo_status prepare(struct synth *synth, struct inmo_error *error)
     synth->user_digits = digits_of(options->users);
     synth->item_digits = digits_of(synth->group_items);
     /* Half the items are enough for anybody, unless the log is denser than any real one. */
-    synth->most = options->interactions <= options->users * (options->items / 4) ? options->items / 2 : options->items;
+    synth->most =
+        options->interactions <= options->users * (options->items / 4) ? options->items / 2 : options->items;
     find_activity_limit(synth);
     busiest = 2 + (uint64_t)((unsigned __int128)(options->interactions - options->users) * synth->activity_limit /
                              synth->activity_sum);
@@ -318,9 +321,9 @@ static enum inmo_status prepare(struct synth *synth, struct inmo_error *error)
              inmo_alias_make(&synth->rank, synth->group_items, options->skew) &&
              inmo_alias_make(&synth->group, (uint32_t)groups, options->skew / 2);
     for (uint64_t g = 0; enough && g < groups; g++) {
-        int length = g < GENRES ? snprintf(synth->prefix[g], NAME_ROOM, "%s-", genre[g])
-                                : snprintf(synth->prefix[g], NAME_ROOM, "%s%d-", genre[g % GENRES],
-                                           (int)(g / GENRES) + 1);
+        int length = g < GENRES
+                         ? snprintf(synth->prefix[g], NAME_ROOM, "%s-", genre[g])
+                         : snprintf(synth->prefix[g], NAME_ROOM, "%s%d-", genre[g % GENRES], (int)(g / GENRES) + 1);
         synth->prefix_length[g] = (size_t)length;
     }
     return enough ? INMO_OK : inmo_fail_memory(error, "making a synthetic log");
@@ -347,8 +350,9 @@ static enum inmo_status write_all(struct synth *synth, const struct inmo_hooks *
             if (inmo_is_interrupted(hooks))
                 status = inmo_fail(error, INMO_INTERRUPTED, "writing was stopped on request");
             if (status == INMO_OK && now - reported > 0.2) {
-                struct inmo_progress progress = {"writing", (double)done, (double)options->interactions,
-                                                 "interactions", now - began, NAN, NAN, NAN};
+                struct inmo_progress progress = {
+                    "writing", (double)done, (double)options->interactions, "interactions", now - began, NAN,
+                    NAN,       NAN};
                 inmo_report_progress(hooks, &progress);
                 reported = now;
             }

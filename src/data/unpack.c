@@ -210,9 +210,9 @@ static enum inmo_status recognise_packing(struct inmo_unpack *unpack, struct inm
         unpack->inflater_made = inflateInit2(&unpack->inflater, 15 + 16) == Z_OK;
         if (!unpack->inflater_made)
             status = inmo_fail_memory(error, "reading gzip data");
-    } else if (unpack->raw_end >= 4 && ((raw[0] == 0x28 && raw[1] == 0xb5 && raw[2] == 0x2f && raw[3] == 0xfd) ||
-                                       ((raw[0] & 0xf0) == 0x50 && raw[1] == 0x2a && raw[2] == 0x4d &&
-                                        raw[3] == 0x18))) {
+    } else if (unpack->raw_end >= 4 &&
+               ((raw[0] == 0x28 && raw[1] == 0xb5 && raw[2] == 0x2f && raw[3] == 0xfd) ||
+                ((raw[0] & 0xf0) == 0x50 && raw[1] == 0x2a && raw[2] == 0x4d && raw[3] == 0x18))) {
         /* The second is a skippable frame, with which parallel compressors begin. */
         unpack->packing = ZSTD;
         unpack->unzstd = ZSTD_createDStream();

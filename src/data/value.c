@@ -271,8 +271,8 @@ void inmo_id_fault(const char *text, size_t length, const char *what, char fault
     if (length == 0) {
         snprintf(fault, INMO_SHOWN, "found an empty %s, expected an id", what);
     } else if (length > INMO_ID_LIMIT) {
-        snprintf(fault, INMO_SHOWN, "found %s %s of %zu bytes, expected at most %d", what[0] == 'i' ? "an" : "a", what,
-                 length, INMO_ID_LIMIT);
+        snprintf(fault, INMO_SHOWN, "found %s %s of %zu bytes, expected at most %d", what[0] == 'i' ? "an" : "a",
+                 what, length, INMO_ID_LIMIT);
     } else {
         size_t bad = first_bad_byte(text, length);
         if (bad < length && text[bad] == 0)

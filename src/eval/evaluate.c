@@ -35,12 +35,13 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
          "Lengths of the lists that are judged."},
         {"without-new", 'b', offsetof(struct inmo_eval_options, without_new), 0, 1, NULL, "Evaluation", NULL,
          "Inductive scenarios: keep what came after training out of the graph."},
-        {"eval-alpha", 's', offsetof(struct inmo_eval_options, eval_alpha), 0, 0, "one|reached", "Evaluation", "WHICH",
+        {"eval-alpha", 's', offsetof(struct inmo_eval_options, eval_alpha), 0, 0, "one|reached", "Evaluation",
+         "WHICH",
          "Normalization exponent of inmo models: 1, or the one training had reached. Default: as trained."},
         {"walks", 'r', offsetof(struct inmo_eval_options, walks), -1, 1e6, NULL, "Evaluation", "WEIGHT",
          "Weight of short walks in a score; steps of training do not depend on it. -1: as trained."},
-        {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation", "K",
-         "Items that walks from one item lead to; 0: as trained."},
+        {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation",
+         "K", "Items that walks from one item lead to; 0: as trained."},
     };
     *count = sizeof table / sizeof *table;
     return table;
@@ -49,11 +50,11 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
 /* Which users and items a group is made of. */
 struct group_rule {
     char name[32];
-    const uint8_t *user;     // (users) in the group iff equal to user_value; NULL: all
+    const uint8_t *user;  // (users) in the group iff equal to user_value; NULL: all
     uint8_t user_value;
-    const uint8_t *item;     // candidates and truth restricted to items equal to item_value; NULL: all
+    const uint8_t *item;  // candidates and truth restricted to items equal to item_value; NULL: all
     uint8_t item_value;
-    int64_t least, most;     // observed history length
+    int64_t least, most;  // observed history length
 };
 
 struct evaluation {
@@ -65,10 +66,10 @@ struct evaluation {
     struct inmo_scorer scorer;
     const struct inmo_csr *truth;
     const struct inmo_csr *mask[4];
-    int32_t *who, count;      // users with truth items
+    int32_t *who, count;  // users with truth items
     int32_t *candidate, candidates;
-    int32_t *top;             // (count, longest)
-    uint8_t *listed;          // (items) in some list
+    int32_t *top;     // (count, longest)
+    uint8_t *listed;  // (items) in some list
 };
 
 /* The allocated report: the public part first, so that a pointer to it is a pointer to all. */
@@ -92,8 +93,9 @@ static enum inmo_status parse_ks(const char *text, struct evaluation *run, struc
         char *end = NULL;
         long k = strtol(at, &end, 10);
         if (end == at || (*end && (*end != ',' || !end[1])) || k < 1 || k > MOST_K || run->ks == MOST_KS)
-            return inmo_fail(error, INMO_USAGE, "--k: found '%s', expected up to %d numbers from 1 to %d, like 5,10,20",
-                             text, MOST_KS, MOST_K);
+            return inmo_fail(error, INMO_USAGE,
+                             "--k: found '%s', expected up to %d numbers from 1 to %d, like 5,10,20", text, MOST_KS,
+                             MOST_K);
         run->k[run->ks++] = (int)k;
         run->longest = k > run->longest ? (int)k : run->longest;
         at = *end ? end + 1 : end;
@@ -111,12 +113,12 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
     if (!is_test || inmo_kind_serves_unseen(kind))
         return INMO_OK;
     if (data->scenario == INMO_NEW_USERS_ITEMS)
-        return inmo_fail(error, INMO_UNSUPPORTED,
-                         "%s cannot serve new users and items: it has a learned vector for each one seen in training "
-                         "and none for others; use %s",
-                         kind->name, inmo_models_for_unseen);
-    if (data->scenario == INMO_NEW_INTERACTIONS && !without_new &&
-        !(kind->backbone && kind->backbone->needs_all))
+        return inmo_fail(
+            error, INMO_UNSUPPORTED,
+            "%s cannot serve new users and items: it has a learned vector for each one seen in training "
+            "and none for others; use %s",
+            kind->name, inmo_models_for_unseen);
+    if (data->scenario == INMO_NEW_INTERACTIONS && !without_new && !(kind->backbone && kind->backbone->needs_all))
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot use new interactions: its vectors do not depend on the graph; evaluate "
                          "--without-new, or use lightgcn, ngcf, %s",
@@ -132,7 +134,8 @@ static int is_on_offer(const struct evaluation *run, int32_t item)
            (inmo_kind_offers_unseen(kind) && inmo_graph_degree(run->graph, run->graph->users + item) > 0);
 }
 
-static enum inmo_status choose_candidates(struct evaluation *run, const struct group_rule *rule, struct inmo_error *error)
+static enum inmo_status choose_candidates(struct evaluation *run, const struct group_rule *rule,
+                                          struct inmo_error *error)
 {
     inmo_free(run->candidate);
     run->candidate = inmo_alloc((size_t)run->data->items.count, sizeof *run->candidate);
@@ -145,8 +148,8 @@ static enum inmo_status choose_candidates(struct evaluation *run, const struct g
     return INMO_OK;
 }
 
-static enum inmo_status rank_all(struct evaluation *run, const struct group_rule *rule, const struct inmo_hooks *hooks,
-                                 struct inmo_error *error)
+static enum inmo_status rank_all(struct evaluation *run, const struct group_rule *rule,
+                                 const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     struct inmo_rank job = {
         .who = run->who,
@@ -173,7 +176,8 @@ static int in_group(const struct evaluation *run, const struct group_rule *rule,
 }
 
 /* Metrics of a group from the lists in run->top. truth is scratch for a user's test items inside the group. */
-static void judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth, struct report *report)
+static void judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth,
+                        struct report *report)
 {
     size_t g = report->head.group_count;
     int64_t users = 0;
@@ -191,7 +195,8 @@ static void judge_group(struct evaluation *run, const struct group_rule *rule, i
             continue;
         users++;
         for (int j = 0; j < run->ks; j++)
-            inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->k[j], truth, wanted, &report->at[g][j]);
+            inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->k[j], truth, wanted,
+                             &report->at[g][j]);
         if (g == 0)
             report->user_ndcg[u] = (float)(report->at[g][0].ndcg - before);
     }
@@ -293,8 +298,9 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     if (options->walk_neighbours > 0)
         as_asked.walk_neighbours = options->walk_neighbours;
     if (as_asked.walks > 0 && !inmo_kind_takes_walks(model->kind)) {
-        status = inmo_fail(error, INMO_UNSUPPORTED, "--walks: %s has no scores that are products of vectors to add them to",
-                           model->kind->name);
+        status =
+            inmo_fail(error, INMO_UNSUPPORTED,
+                      "--walks: %s has no scores that are products of vectors to add them to", model->kind->name);
         goto done;
     }
     is_test = strcmp(options->part, "test") == 0;

@@ -18,7 +18,8 @@ static int in_truth(int32_t item, const int32_t *truth, int64_t count)
     return low < count && truth[low] == item;
 }
 
-void inmo_metrics_add(const int32_t *list, int k, const int32_t *truth, int64_t truth_count, struct inmo_metrics *sum)
+void inmo_metrics_add(const int32_t *list, int k, const int32_t *truth, int64_t truth_count,
+                      struct inmo_metrics *sum)
 {
     int64_t ideal_count = truth_count < k ? truth_count : k, hits = 0;
     double gain = 0, ideal = 0, precisions = 0, first = 0;
@@ -51,7 +52,8 @@ void inmo_metrics_mean(struct inmo_metrics *sum, int64_t users)
     sum->map *= share;
 }
 
-enum inmo_status inmo_rank_users(const struct inmo_csr *truth, int32_t **who, int32_t *count, struct inmo_error *error)
+enum inmo_status inmo_rank_users(const struct inmo_csr *truth, int32_t **who, int32_t *count,
+                                 struct inmo_error *error)
 {
     int32_t found = 0;
     int32_t *users = inmo_alloc((size_t)truth->rows, sizeof *users);

@@ -7,12 +7,14 @@
 
 /* Adds to sum the metrics of one user's list at k: items best first (-1 ends it), truth the user's test items,
  * ascending. coverage is left alone. */
-void inmo_metrics_add(const int32_t *list, int k, const int32_t *truth, int64_t truth_count, struct inmo_metrics *sum);
+void inmo_metrics_add(const int32_t *list, int k, const int32_t *truth, int64_t truth_count,
+                      struct inmo_metrics *sum);
 
 /* Divides the sums by the number of users. */
 void inmo_metrics_mean(struct inmo_metrics *sum, int64_t users);
 
 /* The users that count: those with truth items. who is the caller's to free. */
-enum inmo_status inmo_rank_users(const struct inmo_csr *truth, int32_t **who, int32_t *count, struct inmo_error *error);
+enum inmo_status inmo_rank_users(const struct inmo_csr *truth, int32_t **who, int32_t *count,
+                                 struct inmo_error *error);
 
 #endif

@@ -9,7 +9,7 @@ struct inmo_validation {
     const struct inmo_csr *truth, *seen;
     int k;
     int32_t *who, count;
-    int32_t *top;  // (count, k)
+    int32_t *top;                    // (count, k)
     int32_t *candidate, candidates;  // NULL: all items
 };
 
@@ -41,8 +41,8 @@ static enum inmo_status choose_seen(struct inmo_validation *validation, struct i
     return INMO_OK;
 }
 
-enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k, int only_seen,
-                                     struct inmo_validation **out, struct inmo_error *error)
+enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k,
+                                     int only_seen, struct inmo_validation **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct inmo_validation *validation = inmo_alloc_zero(1, sizeof *validation);

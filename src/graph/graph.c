@@ -154,9 +154,10 @@ done:
     return status;
 }
 
-/* Rows [first, first + count) from those of the other side: its nodes, walked in ascending order, are put at the end of
- * the rows of their neighbours. */
-static void fill_side(const struct inmo_graph *graph, int32_t first, int32_t count, struct inmo_graph *out, int64_t *cursor)
+/* Rows [first, first + count) from those of the other side: its nodes, walked in ascending order, are put at the
+ * end of the rows of their neighbours. */
+static void fill_side(const struct inmo_graph *graph, int32_t first, int32_t count, struct inmo_graph *out,
+                      int64_t *cursor)
 {
     int32_t from = first == 0 ? out->users : 0, end = first == 0 ? out->nodes : out->users;
     memcpy(cursor, out->offset + first, (size_t)count * sizeof *cursor);

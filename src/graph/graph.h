@@ -39,10 +39,10 @@ static inline int64_t inmo_graph_degree(const struct inmo_graph *graph, int32_t 
 /* The union of some interaction lists over the same users and items; a list without arrays is empty. */
 enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
                                   struct inmo_graph **graph, struct inmo_error *error);
-/* The same graph with other numbers: the node that comes to place p is node[p], users and items each within their range. graph
- * itself has its first numbers. */
-enum inmo_status inmo_graph_renumber(const struct inmo_graph *graph, const int32_t *node, struct inmo_graph **renumbered,
-                                     struct inmo_error *error);
+/* The same graph with other numbers: the node that comes to place p is node[p], users and items each within
+ * their range. graph itself has its first numbers. */
+enum inmo_status inmo_graph_renumber(const struct inmo_graph *graph, const int32_t *node,
+                                     struct inmo_graph **renumbered, struct inmo_error *error);
 void inmo_graph_free(struct inmo_graph *graph);
 
 /* The users' rows as a list of interactions with item numbers (columns are items, not nodes); owns its arrays. */

@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Picked by what a cache of 2 MB would miss on Gowalla and yelp2018 (bench_order counts it) and the time of a product on
- * 10 M made interactions: fewer iterations leave worse vectors and a worse order, more columns win nothing. */
+/* Picked by what a cache of 2 MB would miss on Gowalla and yelp2018 (bench_order counts it) and the time of a
+ * product on 10 M made interactions: fewer iterations leave worse vectors and a worse order, more columns win
+ * nothing. */
 enum { RANK = 8, SVD_ITERATIONS = 4, LEAF = 32, SAMPLE = 256 };
 
 /* Rows of one side's singular vectors. */
 struct cloud {
     const float *x;  // (count, columns)
     int columns;
-    int32_t first;   // node of row 0
+    int32_t first;  // node of row 0
 };
 
 static float coordinate(const struct cloud *cloud, int32_t node, int column)
@@ -45,7 +46,8 @@ static int widest(const struct cloud *cloud, const int32_t *node, int32_t count)
     return found;
 }
 
-/* Reorders the nodes so that none of the first middle lies above any of the others in the column (Hoare's selection). */
+/* Reorders the nodes so that none of the first middle lies above any of the others in the column (Hoare's
+ * selection). */
 static void halve(const struct cloud *cloud, int column, int32_t *node, int32_t count, int32_t middle)
 {
     int32_t low = 0, high = count - 1;
@@ -89,7 +91,7 @@ static void order_side(float *x, int columns, int32_t first, int32_t count, int3
 {
     struct cloud cloud = {x, columns, first};
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int32_t n = 0; n < count; n++) {  /* directions only: how active somebody is says nothing of the company */
+    for (int32_t n = 0; n < count; n++) { /* directions only: how active somebody is says nothing of the company */
         float *row = x + (size_t)n * (size_t)columns, squares = 0;
         for (int j = 0; j < columns; j++)
             squares += row[j] * row[j];
@@ -138,7 +140,8 @@ enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, 
     return INMO_OK;
 }
 
-enum inmo_status inmo_order_restore(const struct inmo_graph *graph, int width, float *rows, struct inmo_error *error)
+enum inmo_status inmo_order_restore(const struct inmo_graph *graph, int width, float *rows,
+                                    struct inmo_error *error)
 {
     size_t size = (size_t)width * sizeof *rows;
     enum inmo_status status = INMO_OK;

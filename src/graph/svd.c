@@ -1,10 +1,11 @@
-/* svd.c - randomised subspace iteration (Halko, Martinsson, Tropp 2011): a random block of rank + extra columns is
- * multiplied by Y and its transpose in turn and orthogonalised in between; the small matrix that is left is
+/* svd.c - randomised subspace iteration (Halko, Martinsson, Tropp 2011): a random block of rank + extra columns
+ * is multiplied by Y and its transpose in turn and orthogonalised in between; the small matrix that is left is
  * decomposed exactly.
  *
  *     Q_i random;  repeat: Q_u = qr(Y Q_i), Q_i = qr(Y' Q_u);   Y Q_i = W S Z'  =>  U = W, V = Q_i Z
  *
- * Cost: 2 iterations + 1 products with Y, each 2 E (rank + extra) flops, and as many QRs of 2 n (rank + extra)^2. */
+ * Cost: 2 iterations + 1 products with Y, each 2 E (rank + extra) flops, and as many QRs of 2 n (rank +
+ * extra)^2. */
 #include "graph/svd.h"
 
 #include "base/memory.h"
@@ -33,7 +34,8 @@ void inmo_svd_free(struct inmo_svd *svd)
     inmo_free(svd);
 }
 
-/* out[v] = Σ_{w in N_v} x[w - from_first], v in [first, first + count), with D^-1/2 on both sides when normalised. */
+/* out[v] = Σ_{w in N_v} x[w - from_first], v in [first, first + count), with D^-1/2 on both sides when
+ * normalised. */
 static void multiply(const struct inmo_graph *graph, int normalised, int32_t first, int32_t count, const float *x,
                      int columns, float *out)
 {
@@ -53,9 +55,10 @@ static void multiply(const struct inmo_graph *graph, int normalised, int32_t fir
     }
 }
 
-/* Columns of a become orthonormal, a = q r: r from the Cholesky decomposition of a'a, twice, since once leaves an error
- * of the square of the condition. A block that is nearly singular (more columns than the matrix has rank) takes the
- * Householder way. Products over fixed stretches of rows, added in order: the same at any number of threads. */
+/* Columns of a become orthonormal, a = q r: r from the Cholesky decomposition of a'a, twice, since once leaves
+ * an error of the square of the condition. A block that is nearly singular (more columns than the matrix has
+ * rank) takes the Householder way. Products over fixed stretches of rows, added in order: the same at any number
+ * of threads. */
 static int orthonormalise(int rows, int columns, float *a, struct work *work)
 {
     size_t width = (size_t)columns, size = width * width;
@@ -67,8 +70,8 @@ static int orthonormalise(int rows, int columns, float *a, struct work *work)
         for (int k = 0; k < STRETCHES; k++) {
             int first = k * stretch, count = rows - first < stretch ? rows - first : stretch;
             if (count > 0)
-                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, columns, count, 1, a + (size_t)first * width, columns,
-                            0, work->gram + (size_t)k * size, columns);
+                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, columns, count, 1, a + (size_t)first * width,
+                            columns, 0, work->gram + (size_t)k * size, columns);
             else
                 memset(work->gram + (size_t)k * size, 0, size * sizeof(float));
         }
@@ -79,8 +82,8 @@ static int orthonormalise(int rows, int columns, float *a, struct work *work)
             failed = work->gram[n * width + n] < 1e-3f * work->gram[0];
         if (failed)
             break;
-        cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1, work->gram,
-                    columns, work->r, columns);
+        cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1,
+                    work->gram, columns, work->r, columns);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int k = 0; k < STRETCHES; k++) {
             int first = k * stretch, count = rows - first < stretch ? rows - first : stretch;
@@ -130,7 +133,8 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         svd->s = inmo_alloc((size_t)rank, sizeof(float));
         svd->v = inmo_alloc(items * (size_t)rank, sizeof(float));
     }
-    if (!svd || !qu || !qi || !work.gram || !work.r || !work.tau || !s || !z || !left || !svd->u || !svd->s || !svd->v) {
+    if (!svd || !qu || !qi || !work.gram || !work.r || !work.tau || !s || !z || !left || !svd->u || !svd->s ||
+        !svd->v) {
         status = inmo_fail_memory(error, "the singular value decomposition");
         goto done;
     }
@@ -155,8 +159,8 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         memcpy(svd->s, s, (size_t)rank * sizeof *s);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, graph->users, rank, columns, 1, qu, columns, left,
                     columns, 0, svd->u, rank);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, graph->items, rank, columns, 1, qi, columns, z, columns, 0,
-                    svd->v, rank);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, graph->items, rank, columns, 1, qi, columns, z,
+                    columns, 0, svd->v, rank);
         *out = svd;
         svd = NULL;
     } else {

@@ -7,9 +7,9 @@
 
 struct inmo_svd {
     int rank;
-    float *u;      // (users, rank)
-    float *s;      // (rank) descending
-    float *v;      // (items, rank)
+    float *u;  // (users, rank)
+    float *s;  // (rank) descending
+    float *v;  // (items, rank)
 };
 
 /* rank is cut to min(users, items). Deterministic by seed, at one BLAS thread. */

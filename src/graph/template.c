@@ -24,14 +24,15 @@ static double neighbour_sum(const struct inmo_graph *graph, int32_t v, int inver
 
 /* factor holds the singular vectors of one side, (count, rank). Writes ‖s_v‖²: that of column v of F F', which is
  * ‖F_v‖² as F'F = 1, or of column v of D^-1 F F', which is F_v' M F_v with M = Σ_k F_k F_k' / d_k². */
-static void column_norms(const struct inmo_graph *graph, int32_t first, int32_t count, const float *factor, int rank,
-                         double *m, double *norm)
+static void column_norms(const struct inmo_graph *graph, int32_t first, int32_t count, const float *factor,
+                         int rank, double *m, double *norm)
 {
     size_t width = (size_t)rank;
     if (m) {
         memset(m, 0, width * width * sizeof *m);
         for (int32_t n = 0; n < count; n++) {
-            double degree = (double)inmo_graph_degree(graph, first + n), share = degree > 0 ? 1 / (degree * degree) : 0;
+            double degree = (double)inmo_graph_degree(graph, first + n),
+                   share = degree > 0 ? 1 / (degree * degree) : 0;
             const float *f = factor + (size_t)n * width;
             for (size_t a = 0; a < width; a++)
                 for (size_t b = 0; b < width; b++)
@@ -137,8 +138,8 @@ static int by_score(const void *a, const void *b)
 }
 
 /* Appends the best of one side. */
-static void choose_side(const struct inmo_graph *graph, const double *score, int32_t first, int32_t count, double share,
-                        struct ranked *ranked, int32_t *node, int32_t *chosen)
+static void choose_side(const struct inmo_graph *graph, const double *score, int32_t first, int32_t count,
+                        double share, struct ranked *ranked, int32_t *node, int32_t *chosen)
 {
     int32_t found = 0, wanted = (int32_t)ceil(share * count - 1e-9);
     for (int32_t v = first; v < first + count; v++)

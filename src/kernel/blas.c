@@ -1,7 +1,7 @@
-/* blas.c - whether OpenBLAS knows this processor. It picks its kernels by the processor's model number and falls back
- * to 20-year-old ones for a model it has never heard of, which virtual machines and new processors often are: here
- * its products were 3.4 times slower than with the kernels the processor can run. The choice is made when the
- * library is loaded and can only be changed by the environment. */
+/* blas.c - whether OpenBLAS knows this processor. It picks its kernels by the processor's model number and falls
+ * back to 20-year-old ones for a model it has never heard of, which virtual machines and new processors often
+ * are: here its products were 3.4 times slower than with the kernels the processor can run. The choice is made
+ * when the library is loaded and can only be changed by the environment. */
 #include "inmo.h"
 
 #include <cblas.h>
@@ -11,8 +11,8 @@
 
 const char *inmo_blas_advice(void)
 {
-    static const char *const old[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Katmai", "Coppermine",
-                                      "Northwood", "Banias", "Generic", "Unknown", "Nehalem", "Atom"};
+    static const char *const old[] = {"Prescott",  "Core2",  "Penryn",  "Dunnington", "Katmai",  "Coppermine",
+                                      "Northwood", "Banias", "Generic", "Unknown",    "Nehalem", "Atom"};
     const char *core = openblas_get_corename();
     if (getenv("OPENBLAS_CORETYPE"))
         return NULL;

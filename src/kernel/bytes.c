@@ -84,7 +84,8 @@ void NAMED(inmo_upper_bounds)(const struct inmo_bytes *rows, const struct inmo_b
         int32_t product[INMO_BYTES_BLOCK];
         block_products(rows->groups, query->code, rows->code + (size_t)at * INMO_BYTES_GROUP * (size_t)rows->groups,
                        -INMO_BYTES_ZERO * sum, product);
-        EACH (p, PARTS) {
+        EACH(p, PARTS)
+        {
             int64_t from = at + LANES * p;
             mask whole;
             memcpy(&whole, product + LANES * p, sizeof whole);

@@ -32,13 +32,13 @@ static inline void prefetch_row(const float *row, int floats)
 
 /* A stretch of one row's terms. */
 struct stretch {
-    int32_t n, v;          /* place in out, node */
-    const int32_t *row;    /* rows of x */
-    const float *weight;   /* NULL: 1 */
+    int32_t n, v;        /* place in out, node */
+    const int32_t *row;  /* rows of x */
+    const float *weight; /* NULL: 1 */
     int32_t count;
-    int32_t readable;      /* entries of row that may be read, for prefetching past count */
-    int first, last;       /* of the row's stretches: the sum begins, is finished */
-    float *carry;          /* (dim) where the sum waits between stretches */
+    int32_t readable; /* entries of row that may be read, for prefetching past count */
+    int first, last;  /* of the row's stretches: the sum begins, is finished */
+    float *carry;     /* (dim) where the sum waits between stretches */
 };
 
 /* The constant first term of the sum of node v, NULL when there is none or it is dropped. */
@@ -48,7 +48,8 @@ static const float *first_term(const struct inmo_gather *job, int32_t v)
     const float *extra = is_user ? job->extra_user : job->extra_item;
     if (extra && job->drop.threshold &&
         !inmo_drop_keeps(is_user ? job->drop.key_user_rows : job->drop.key_item_rows, job->drop.threshold,
-                         is_user ? (uint32_t)v : UINT32_MAX, is_user ? UINT32_MAX : (uint32_t)(v - job->graph->users)))
+                         is_user ? (uint32_t)v : UINT32_MAX,
+                         is_user ? UINT32_MAX : (uint32_t)(v - job->graph->users)))
         extra = NULL;
     return extra;
 }
@@ -61,61 +62,62 @@ static const float *plus_row(const struct inmo_gather *job, int32_t v)
 
 /* One stretch with the sum in registers from beginning to end, for a dim known when compiled. FROM is the type
  * of a row's words, SIZE how many a row has, ADD how they are added. */
-#define SUM_STRETCH(name, dim_, FROM, SOURCE, SIZE, ADD)                                                          \
-    static inline void name(const struct inmo_gather *job, const struct stretch *s)                               \
-    {                                                                                                             \
-        enum { VECTORS = (dim_) / LANES };                                                                        \
-        const FROM *x = job->SOURCE;                                                                              \
-        const float *begin = s->first ? first_term(job, s->v) : s->carry, *plus;                                  \
-        vec acc[VECTORS];                                                                                         \
-        EACH (j, VECTORS)                                                                                         \
-            acc[j] = begin ? load(begin + LANES * j) : (vec){0};                                                  \
-        for (int32_t n = 0; n < s->count; n++) {                                                                  \
-            const FROM *from = x + (size_t)s->row[n] * (SIZE);                                                    \
-            if (n + AHEAD < s->readable)                                                                          \
-                prefetch_row((const float *)(x + (size_t)s->row[n + AHEAD] * (SIZE)), SIZE);                      \
-            if (s->weight) {                                                                                      \
-                vec factor = (vec){0} + s->weight[n];                                                             \
-                ADD(dim_, factor *)                                                                               \
-            } else {                                                                                              \
-                ADD(dim_, )                                                                                       \
-            }                                                                                                     \
-        }                                                                                                         \
-        if (!s->last) {                                                                                           \
-            EACH (j, VECTORS)                                                                                     \
-                store(s->carry + LANES * j, acc[j]);                                                              \
-            return;                                                                                               \
-        }                                                                                                         \
-        if (job->scale) {                                                                                         \
-            vec scale = (vec){0} + job->scale[s->v];                                                              \
-            EACH (j, VECTORS)                                                                                     \
-                acc[j] *= scale;                                                                                  \
-        }                                                                                                         \
-        plus = plus_row(job, s->v);                                                                               \
-        if (plus)                                                                                                 \
-            EACH (j, VECTORS)                                                                                     \
-                acc[j] += load(plus + LANES * j);                                                                 \
-        if (job->half_out) {                                                                                      \
-            uint32_t *out = job->half_out + (size_t)s->n * ((dim_) / 2);                                          \
-            EACH (j, VECTORS / 2)                                                                                 \
-                store_half(out + LANES * j, acc[LOW(j)], acc[LOW(j) + PARTS]);                                    \
-        } else {                                                                                                  \
-            float *out = job->out + (size_t)s->n * (dim_);                                                        \
-            EACH (j, VECTORS)                                                                                     \
-                store(out + LANES * j, acc[j]);                                                                   \
-        }                                                                                                         \
+#define SUM_STRETCH(name, dim_, FROM, SOURCE, SIZE, ADD)                                                           \
+    static inline void name(const struct inmo_gather *job, const struct stretch *s)                                \
+    {                                                                                                              \
+        enum { VECTORS = (dim_) / LANES };                                                                         \
+        const FROM *x = job->SOURCE;                                                                               \
+        const float *begin = s->first ? first_term(job, s->v) : s->carry, *plus;                                   \
+        vec acc[VECTORS];                                                                                          \
+        EACH(j, VECTORS)                                                                                           \
+        acc[j] = begin ? load(begin + LANES * j) : (vec){0};                                                       \
+        for (int32_t n = 0; n < s->count; n++) {                                                                   \
+            const FROM *from = x + (size_t)s->row[n] * (SIZE);                                                     \
+            if (n + AHEAD < s->readable)                                                                           \
+                prefetch_row((const float *)(x + (size_t)s->row[n + AHEAD] * (SIZE)), SIZE);                       \
+            if (s->weight) {                                                                                       \
+                vec factor = (vec){0} + s->weight[n];                                                              \
+                ADD(dim_, factor *)                                                                                \
+            } else {                                                                                               \
+                ADD(dim_, )                                                                                        \
+            }                                                                                                      \
+        }                                                                                                          \
+        if (!s->last) {                                                                                            \
+            EACH(j, VECTORS)                                                                                       \
+            store(s->carry + LANES * j, acc[j]);                                                                   \
+            return;                                                                                                \
+        }                                                                                                          \
+        if (job->scale) {                                                                                          \
+            vec scale = (vec){0} + job->scale[s->v];                                                               \
+            EACH(j, VECTORS)                                                                                       \
+            acc[j] *= scale;                                                                                       \
+        }                                                                                                          \
+        plus = plus_row(job, s->v);                                                                                \
+        if (plus)                                                                                                  \
+            EACH(j, VECTORS)                                                                                       \
+        acc[j] += load(plus + LANES * j);                                                                          \
+        if (job->half_out) {                                                                                       \
+            uint32_t *out = job->half_out + (size_t)s->n * ((dim_) / 2);                                           \
+            EACH(j, VECTORS / 2)                                                                                   \
+            store_half(out + LANES * j, acc[LOW(j)], acc[LOW(j) + PARTS]);                                         \
+        } else {                                                                                                   \
+            float *out = job->out + (size_t)s->n * (dim_);                                                         \
+            EACH(j, VECTORS)                                                                                       \
+            store(out + LANES * j, acc[j]);                                                                        \
+        }                                                                                                          \
     }
 /* Words j of a row in half precision hold vector LOW(j) in their lower halves and the one 16 numbers on in their
  * upper. */
 #define LOW(j) ((j) / PARTS * 2 * PARTS + (j) % PARTS)
-#define ADD_FLOATS(dim_, FACTOR)                                                                                  \
-    EACH (j, (dim_) / LANES)                                                                                      \
-        acc[j] += FACTOR load(from + LANES * j);
-#define ADD_HALVES(dim_, FACTOR)                                                                                  \
-    EACH (j, (dim_) / LANES / 2) {                                                                                \
-        words both = load_words(from + LANES * j);                                                                \
-        acc[LOW(j)] += FACTOR(vec)(both << 16);                                                                   \
-        acc[LOW(j) + PARTS] += FACTOR(vec)(both & 0xffff0000u);                                                   \
+#define ADD_FLOATS(dim_, FACTOR)                                                                                   \
+    EACH(j, (dim_) / LANES)                                                                                        \
+    acc[j] += FACTOR load(from + LANES * j);
+#define ADD_HALVES(dim_, FACTOR)                                                                                   \
+    EACH(j, (dim_) / LANES / 2)                                                                                    \
+    {                                                                                                              \
+        words both = load_words(from + LANES * j);                                                                 \
+        acc[LOW(j)] += FACTOR(vec)(both << 16);                                                                    \
+        acc[LOW(j) + PARTS] += FACTOR(vec)(both & 0xffff0000u);                                                    \
     }
 SUM_STRETCH(sum_float_32, 32, float, x, 32, ADD_FLOATS)
 SUM_STRETCH(sum_float_64, 64, float, x, 64, ADD_FLOATS)
@@ -257,9 +259,15 @@ static void sum_pieces(const struct inmo_gather *job, struct terms *terms)
 {
     for (int32_t p = 0; p < terms->pieces; p++) {
         const struct piece *piece = terms->piece + p;
-        struct stretch s = {piece->n, asked(job, piece->n), terms->row + piece->begin,
-                            job->weight ? terms->weight + piece->begin : NULL, piece->end - piece->begin,
-                            terms->count - piece->begin, piece->first, piece->last, terms->sum};
+        struct stretch s = {piece->n,
+                            asked(job, piece->n),
+                            terms->row + piece->begin,
+                            job->weight ? terms->weight + piece->begin : NULL,
+                            piece->end - piece->begin,
+                            terms->count - piece->begin,
+                            piece->first,
+                            piece->last,
+                            terms->sum};
         sum_stretch(job, &s);
     }
     terms->count = terms->pieces = 0;
@@ -313,8 +321,15 @@ void NAMED(inmo_gather_range)(const struct inmo_gather *job, int32_t begin, int3
         int32_t v = asked(job, n);
         float carry[MOST_DIM];
         int64_t at = graph->offset[v], readable = graph->offset[graph->nodes] - at;
-        struct stretch s = {n, v, graph->neighbour + at, NULL, (int32_t)inmo_graph_degree(graph, v),
-                            readable < INT32_MAX ? (int32_t)readable : INT32_MAX, 1, 1, carry};
+        struct stretch s = {n,
+                            v,
+                            graph->neighbour + at,
+                            NULL,
+                            (int32_t)inmo_graph_degree(graph, v),
+                            readable < INT32_MAX ? (int32_t)readable : INT32_MAX,
+                            1,
+                            1,
+                            carry};
         if (job->node) { /* the next row's neighbours do not follow this one's: its first rows are fetched by name */
             s.readable = s.count;
             if (n + 1 < end)

@@ -1,13 +1,13 @@
-/* inverse.c - see inverse.h. LAPACK's spotrf and spotri would do, but the bytes they give depend on how OpenBLAS shares
- * the work among threads. So the three steps are written over tiles of fixed size, each a call of single-threaded BLAS
- * or LAPACK, and the tiles are the parallelism:
+/* inverse.c - see inverse.h. LAPACK's spotrf and spotri would do, but the bytes they give depend on how OpenBLAS
+ * shares the work among threads. So the three steps are written over tiles of fixed size, each a call of
+ * single-threaded BLAS or LAPACK, and the tiles are the parallelism:
  *
  *     A = L L'          for each k:  L_kk = chol(A_kk);  L_ik = A_ik L_kk'^-1;   A_ij -= L_ik L_jk'     (i >= j > k)
  *     W = L^-1          for each i:  W_ii = L_ii^-1;     W_ij = -W_ii Σ_{j<=m<i} L_im W_mj              (j < i)
  *     A^-1 = W' W       for each i:  P_ij = Σ_{m>=i} W_mi' W_mj                                         (j <= i)
  *
- * each in place over the lower triangle: a row of tiles is copied where a tile is still read after another has written
- * it. n³/3 flops each. */
+ * each in place over the lower triangle: a row of tiles is copied where a tile is still read after another has
+ * written it. n³/3 flops each. */
 #include "kernel/inverse.h"
 
 #include "base/memory.h"
@@ -24,10 +24,10 @@ struct work {
     float *a;
     int64_t n;
     int32_t tiles;
-    float *row;   // (TILE, n) a copy of a row of tiles
+    float *row;  // (TILE, n) a copy of a row of tiles
     const struct inmo_hooks *hooks;
     double start, shown;
-    int32_t done;  /* rows of tiles, of 3 tiles in all */
+    int32_t done; /* rows of tiles, of 3 tiles in all */
 };
 
 static float *tile_at(const struct work *work, int32_t i, int32_t j)
@@ -48,8 +48,8 @@ static int show(struct work *work)
     work->done++;
     if (now - work->shown < 0.2)
         return 0;
-    struct inmo_progress progress = {"inverting", work->done, 3.0 * work->tiles, "rows", now - work->start,
-                                     NAN, NAN, NAN};
+    struct inmo_progress progress = {"inverting", work->done, 3.0 * work->tiles, "rows", now - work->start, NAN,
+                                     NAN,         NAN};
     work->shown = now;
     inmo_report_progress(work->hooks, &progress);
     return inmo_is_interrupted(work->hooks);
@@ -103,9 +103,10 @@ static enum inmo_status invert_factor(struct work *work, struct inmo_error *erro
         for (int32_t j = 0; j < i; j++) {
             for (int32_t m = j; m < i; m++)
                 cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, height, TILE, TILE, -1,
-                            work->row + (int64_t)m * TILE, n, tile_at(work, m, j), n, m > j, tile_at(work, i, j), n);
-            cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, height, TILE, 1, corner, n,
-                        tile_at(work, i, j), n);
+                            work->row + (int64_t)m * TILE, n, tile_at(work, m, j), n, m > j, tile_at(work, i, j),
+                            n);
+            cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, height, TILE, 1, corner,
+                        n, tile_at(work, i, j), n);
         }
         if (show(work))
             return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while inverting");
@@ -125,7 +126,8 @@ static enum inmo_status multiply_factor(struct work *work, struct inmo_error *er
         for (int32_t j = 0; j <= i; j++) {
             int width = size_of(work, j);
             cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, height, width, height, 1,
-                        work->row + (int64_t)i * TILE, n, work->row + (int64_t)j * TILE, n, 0, tile_at(work, i, j), n);
+                        work->row + (int64_t)i * TILE, n, work->row + (int64_t)j * TILE, n, 0, tile_at(work, i, j),
+                        n);
             for (int32_t m = i + 1; m < work->tiles; m++)
                 cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, height, width, size_of(work, m), 1,
                             tile_at(work, m, i), n, tile_at(work, m, j), n, 1, tile_at(work, i, j), n);
@@ -152,7 +154,8 @@ static void mirror(struct work *work)
 
 enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks, struct inmo_error *error)
 {
-    struct work work = {.a = a, .n = n, .tiles = (int32_t)((n + TILE - 1) / TILE), .hooks = hooks, .start = inmo_now()};
+    struct work work = {
+        .a = a, .n = n, .tiles = (int32_t)((n + TILE - 1) / TILE), .hooks = hooks, .start = inmo_now()};
     int blas_threads = openblas_get_num_threads();
     enum inmo_status status = INMO_OK;
     if (n > INT32_MAX / 2)

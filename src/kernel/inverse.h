@@ -6,8 +6,9 @@
 
 #include <stdint.h>
 
-/* a (n, n), row-major, of which the lower triangle is read; the whole inverse is written. The same bytes at any number of
- * threads. Progress in tiles of work. Errors: NUMERIC (not positive definite), MEMORY, INTERRUPTED (a is then ruined). */
+/* a (n, n), row-major, of which the lower triangle is read; the whole inverse is written. The same bytes at any
+ * number of threads. Progress in tiles of work. Errors: NUMERIC (not positive definite), MEMORY, INTERRUPTED (a
+ * is then ruined). */
 enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks, struct inmo_error *error);
 
 /* Naive twin: Gauss and Jordan, in double. Nonzero when singular. */

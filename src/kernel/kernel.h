@@ -34,8 +34,9 @@ static inline int inmo_drop_keeps(uint32_t key, uint32_t threshold, uint32_t use
     return inmo_fmix32(user * (uint32_t)INMO_HASH_USER + item * (uint32_t)INMO_HASH_ITEM + key) >= threshold;
 }
 
-/* Half precision: bfloat16, the upper half of a float, rounded to nearest even. 32 numbers lie in 16 words, number j in
- * the lower half of word j and number j + 16 in the upper, so that a shift and a mask unpack a whole vector. */
+/* Half precision: bfloat16, the upper half of a float, rounded to nearest even. 32 numbers lie in 16 words,
+ * number j in the lower half of word j and number j + 16 in the upper, so that a shift and a mask unpack a whole
+ * vector. */
 enum { INMO_HALF_BLOCK = 32 };
 static inline int inmo_half_fits(int dim)
 {
@@ -51,34 +52,34 @@ static inline int inmo_half_fits(int dim)
 struct inmo_gather {
     const struct inmo_graph *graph;
     int dim;
-    const float *x;              // (rows, dim), or
-    const uint32_t *half;        // (rows, dim / 2) the same in half precision
-    const int32_t *position;     // (nodes) or NULL
-    const float *weight;         // (nodes) or NULL for 1
-    const float *scale;          // (nodes) or NULL for 1
-    const float *extra_user;     // (dim) first term of the rows of users; NULL: none
-    const float *extra_item;     // (dim) the same for items
+    const float *x;           // (rows, dim), or
+    const uint32_t *half;     // (rows, dim / 2) the same in half precision
+    const int32_t *position;  // (nodes) or NULL
+    const float *weight;      // (nodes) or NULL for 1
+    const float *scale;       // (nodes) or NULL for 1
+    const float *extra_user;  // (dim) first term of the rows of users; NULL: none
+    const float *extra_item;  // (dim) the same for items
     struct inmo_drop drop;
-    const int32_t *node;         // (node_count) nodes asked for; NULL: all, in order
+    const int32_t *node;  // (node_count) nodes asked for; NULL: all, in order
     int32_t node_count;
-    const float *plus;           // (.., dim) plus(v) is row plus_position[v], nothing where negative; NULL: none
-    const int32_t *plus_position;// (nodes) or NULL: row v; then out may be plus itself
-    float *out;                  // (node_count or nodes, dim), row n for node[n]; or
-    uint32_t *half_out;          // (.., dim / 2)
+    const float *plus;             // (.., dim) plus(v) is row plus_position[v], nothing where negative; NULL: none
+    const int32_t *plus_position;  // (nodes) or NULL: row v; then out may be plus itself
+    float *out;                    // (node_count or nodes, dim), row n for node[n]; or
+    uint32_t *half_out;            // (.., dim / 2)
 };
 
-/* A layer's last steps on row number row: LeakyReLU, then each number is dropped with the probability of the threshold,
- * by a hash of (row, column), and what is kept multiplied by factor. */
+/* A layer's last steps on row number row: LeakyReLU, then each number is dropped with the probability of the
+ * threshold, by a hash of (row, column), and what is kept multiplied by factor. */
 struct inmo_activation {
     uint32_t key, threshold;
-    float factor;            /* 1 / (1 - p) */
-    float slope;             /* of LeakyReLU below 0 */
+    float factor; /* 1 / (1 - p) */
+    float slope;  /* of LeakyReLU below 0 */
 };
 
 /* An Adam step's numbers, the same for all parameters. Of Adam's two moments the second is kept as its root, √v. */
 struct inmo_adam {
-    float rate;          /* eta / (1 - 0.9^t) */
-    float root_bias;     /* 1 / sqrt(1 - 0.999^t) */
+    float rate;      /* eta / (1 - 0.9^t) */
+    float root_bias; /* 1 / sqrt(1 - 0.999^t) */
 };
 struct inmo_adam inmo_adam_at(double learning_rate, int64_t t);
 
@@ -100,11 +101,11 @@ struct inmo_pause {
 /* Rows rounded to a byte a number, and a query rounded likewise (quantised.h has the mathematics). */
 enum { INMO_BYTES_BLOCK = 16, INMO_BYTES_GROUP = 4, INMO_BYTES_ZERO = 128, INMO_BYTES_QUERY_MOST = 64 };
 struct inmo_bytes {
-    int groups;          /* of 4 numbers in a row */
-    uint8_t *code;       // (blocks, groups, 16, 4) c + 128, c from -127 to 127
-    float *scale;        // (16 blocks) s
-    float *left_out;     // (16 blocks) factor of the query's length in the margin
-    float *length;       // (16 blocks) factor of the query's left-out length
+    int groups;       /* of 4 numbers in a row */
+    uint8_t *code;    // (blocks, groups, 16, 4) c + 128, c from -127 to 127
+    float *scale;     // (16 blocks) s
+    float *left_out;  // (16 blocks) factor of the query's length in the margin
+    float *length;    // (16 blocks) factor of the query's left-out length
 };
 struct inmo_bytes_query {
     const int8_t *code;  // (groups, 4) b, from -64 to 64: two products with bytes of code fit 16 bits
@@ -133,13 +134,14 @@ struct inmo_kernels {
     void (*gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
     void (*adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *root,
                  float *parameter);
-    /* Of listed rows that have missed some steps, each its own: the parameters as they are now, into out (count, dim); one
-     * step more, from what was read and a gradient, (count, dim) each; or just all that was missed. next: rows that will be
-     * wanted after these. */
-    void (*adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row, const struct inmo_pause *pause,
-                      struct inmo_chunk next, float *out);
-    void (*adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row, const struct inmo_pause *pause,
-                       struct inmo_chunk next, struct inmo_adam adam, const float *from, const float *gradient);
+    /* Of listed rows that have missed some steps, each its own: the parameters as they are now, into out (count,
+     * dim); one step more, from what was read and a gradient, (count, dim) each; or just all that was missed.
+     * next: rows that will be wanted after these. */
+    void (*adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                      const struct inmo_pause *pause, struct inmo_chunk next, float *out);
+    void (*adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                       const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
+                       const float *from, const float *gradient);
     /* The same with a gradient that is made on the way and never stored. */
     void (*adam_write_sums)(int32_t count, const struct inmo_block *block, const int32_t *row,
                             const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
@@ -185,7 +187,7 @@ struct inmo_kernels {
                          int64_t blocks, float *high);
     /* How many of count scores exceed bound; their positions go to hit (room for count). */
     int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
-    const struct inmo_probes *probes;  /* probe.h */
+    const struct inmo_probes *probes; /* probe.h */
 };
 
 /* The best this machine has, chosen once; INMO_KERNEL=plain|avx2|avx512|neon in the environment overrides. */
@@ -201,7 +203,8 @@ void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const float *g
 
 /* Naive twins. */
 void inmo_gather_reference(const struct inmo_gather *job);
-void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x);
+void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias,
+                             float *x);
 void inmo_activate_back_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *y,
                                   float *g);
 void inmo_leaky_sums_reference(int32_t count, int dim, float slope, const float *a, const float *x,

@@ -61,8 +61,8 @@ enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, 
             if (atomic_fetch_add(&done, 1) % 256 == 0) {
 #pragma omp critical(inmo_near_hooks)
                 if (hooks && inmo_now() - shown > 0.2) {
-                    struct inmo_progress progress = {"comparing items", atomic_load(&done), items, "items",
-                                                     inmo_now() - start, NAN, NAN, NAN};
+                    struct inmo_progress progress = {
+                        "comparing items", atomic_load(&done), items, "items", inmo_now() - start, NAN, NAN, NAN};
                     shown = inmo_now();
                     inmo_report_progress(hooks, &progress);
                     if (inmo_is_interrupted(hooks))

@@ -1,7 +1,7 @@
 /* near.h - items that the same users took: for every item the k others that are most alike.
  *
- * Cost: Σ_u d_u² additions to an array of one number an item, which stays in cache. Every item is done wholly by one
- * thread, so the result is the same for any number of them. */
+ * Cost: Σ_u d_u² additions to an array of one number an item, which stays in cache. Every item is done wholly by
+ * one thread, so the result is the same for any number of them. */
 #ifndef INMO_KERNEL_NEAR_H
 #define INMO_KERNEL_NEAR_H
 

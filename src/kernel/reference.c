@@ -60,7 +60,8 @@ void inmo_gather_reference(const struct inmo_gather *job)
     }
 }
 
-void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x)
+void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias,
+                             float *x)
 {
     for (int j = 0; j < dim; j++) {
         float sum = x[j] + bias[j];

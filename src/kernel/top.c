@@ -1,4 +1,5 @@
-/* top.c - the k best of a stream of scores. O(log k) for each that gets in, one comparison for each that does not. */
+/* top.c - the k best of a stream of scores. O(log k) for each that gets in, one comparison for each that does
+ * not. */
 #include "kernel/top.h"
 
 #include <math.h>
@@ -23,7 +24,8 @@ static void sift_down(struct inmo_top *top, int32_t count, float score, int32_t 
         int32_t child = 2 * hole + 1;
         if (child >= count)
             break;
-        if (child + 1 < count && worse(top->score[child + 1], top->item[child + 1], top->score[child], top->item[child]))
+        if (child + 1 < count &&
+            worse(top->score[child + 1], top->item[child + 1], top->score[child], top->item[child]))
             child++;
         if (!worse(top->score[child], top->item[child], score, item))
             break;

@@ -1,5 +1,6 @@
-/* training.c - the inner loops of a training step, written once over vectors and compiled once for each instruction
- * set, like vector.c. The same bytes at every vector width: sums are added in a fixed order, without contraction. */
+/* training.c - the inner loops of a training step, written once over vectors and compiled once for each
+ * instruction set, like vector.c. The same bytes at every vector width: sums are added in a fixed order, without
+ * contraction. */
 #include "kernel/vector.h"
 
 #include <math.h>
@@ -8,8 +9,8 @@ typedef double d8 __attribute__((vector_size(64), aligned(8)));
 typedef float f8 __attribute__((vector_size(32), aligned(4)));
 typedef int64_t l8 __attribute__((vector_size(64), aligned(8)));
 
-/* 1 / x for normal x > 0, to 2 units in the last place: a first guess from the bits, three steps of Newton's method. The
- * divider is busy with the roots; this is twice as fast as waiting for it. */
+/* 1 / x for normal x > 0, to 2 units in the last place: a first guess from the bits, three steps of Newton's
+ * method. The divider is busy with the roots; this is twice as fast as waiting for it. */
 static inline float reciprocal(float x)
 {
     uint32_t bits;
@@ -22,7 +23,8 @@ static inline float reciprocal(float x)
     return y * (2 - x * y);
 }
 
-/* One step from `from`; the moments have first missed as many as decay_m and decay_root say. docs/math.md, "Adam". */
+/* One step from `from`; the moments have first missed as many as decay_m and decay_root say. docs/math.md,
+ * "Adam". */
 static inline void step(int64_t count, struct inmo_adam adam, float decay_m, float decay_root,
                         const float *restrict gradient, const float *from, float *restrict m, float *restrict root,
                         float *parameter)
@@ -49,11 +51,12 @@ void NAMED(inmo_adam)(int64_t count, struct inmo_adam adam, const float *gradien
     step(count, adam, 1, 1, gradient, parameter, m, root, parameter);
 }
 
-/* Rows of a batch lie anywhere: while row n of count is computed, the lines of a row that comes much later are asked for, into
- * the second cache, which waits for more lines at once than the first. Of the rows to come, `next`, all have been asked for
- * when the last is done. Must be inlined: to GCC 12 a function that only prefetches does nothing, and a call of it goes. */
-__attribute__((always_inline)) static inline void fetch_ahead(const struct inmo_block *block, struct inmo_chunk next,
-                                                              int32_t n, int32_t count)
+/* Rows of a batch lie anywhere: while row n of count is computed, the lines of a row that comes much later are
+ * asked for, into the second cache, which waits for more lines at once than the first. Of the rows to come,
+ * `next`, all have been asked for when the last is done. Must be inlined: to GCC 12 a function that only
+ * prefetches does nothing, and a call of it goes. */
+__attribute__((always_inline)) static inline void fetch_ahead(const struct inmo_block *block,
+                                                              struct inmo_chunk next, int32_t n, int32_t count)
 {
     for (int32_t k = n, end = n + 1 < count ? n + 1 : next.count; k < end && k < next.count; k++)
         for (int64_t at = (int64_t)next.row[k] * block->dim, stop = at + block->dim; at < stop; at += 16) {
@@ -113,7 +116,7 @@ __attribute__((always_inline)) static inline void fetch_row(const float *row, in
         __builtin_prefetch(row + j);
 }
 
-enum { VECTORS = LANES == 4 ? 8 : 4, BLOCK = VECTORS * LANES };  /* numbers of a row that are in registers at once */
+enum { VECTORS = LANES == 4 ? 8 : 4, BLOCK = VECTORS * LANES }; /* numbers of a row that are in registers at once */
 enum { TERMS_AHEAD = 6 };
 
 /* out = Σ_k factor[k] x[row[k]] from number j on, BLOCK numbers or fewer. */
@@ -123,11 +126,11 @@ static inline void sum_terms(const struct inmo_terms *terms, int32_t begin, int3
         vec sum[VECTORS] = {{0}};
         for (int32_t k = begin; k < end; k++) {
             const float *from = terms->x + (int64_t)terms->row[k] * dim + j;
-            EACH (p, VECTORS)
-                sum[p] += terms->factor[k] * load(from + LANES * p);
+            EACH(p, VECTORS)
+            sum[p] += terms->factor[k] * load(from + LANES * p);
         }
-        EACH (p, VECTORS)
-            store(out + LANES * p, sum[p]);
+        EACH(p, VECTORS)
+        store(out + LANES * p, sum[p]);
         return;
     }
     memset(out, 0, (size_t)(dim - j) * sizeof *out);
@@ -155,27 +158,28 @@ void NAMED(inmo_adam_write_sums)(int32_t count, const struct inmo_block *block, 
                 step(BLOCK, adam, pause[n].decay_m, pause[n].decay_root, sum, from + packed + j, block->m + at + j,
                      block->root + at + j, block->parameter + at + j);
             else
-                step(dim - j, adam, pause[n].decay_m, pause[n].decay_root, sum, from + packed + j, block->m + at + j,
-                     block->root + at + j, block->parameter + at + j);
+                step(dim - j, adam, pause[n].decay_m, pause[n].decay_root, sum, from + packed + j,
+                     block->m + at + j, block->root + at + j, block->parameter + at + j);
         }
     }
 }
 
 /* A row at a time in registers: BLOCK numbers of the sum, over all terms. */
-void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x, float *out)
+void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x,
+                          float *out)
 {
     int j = 0;
     for (; j + BLOCK <= dim; j += BLOCK) {
         vec sum[VECTORS];
-        EACH (p, VECTORS)
-            sum[p] = load(out + j + LANES * p);
+        EACH(p, VECTORS)
+        sum[p] = load(out + j + LANES * p);
         for (int32_t n = 0; n < count; n++) {
             const float *from = x + (int64_t)row[n] * dim + j;
-            EACH (p, VECTORS)
-                sum[p] += factor[n] * load(from + LANES * p);
+            EACH(p, VECTORS)
+            sum[p] += factor[n] * load(from + LANES * p);
         }
-        EACH (p, VECTORS)
-            store(out + j + LANES * p, sum[p]);
+        EACH(p, VECTORS)
+        store(out + j + LANES * p, sum[p]);
     }
     for (int32_t n = 0; n < count && j < dim; n++) {
         const float *from = x + (int64_t)row[n] * dim;
@@ -198,7 +202,8 @@ void NAMED(inmo_margins)(int32_t count, int dim, const float *x, const int32_t *
             fetch_row(x + (int64_t)negative[b + TERMS_AHEAD] * dim, dim);
         }
         for (; j + 16 <= dim; j += 16)
-            EACH (p, PARTS) {
+            EACH(p, PARTS)
+            {
                 int at = j + LANES * p;
                 vec term = load(u + at) * (load(neg + at) - load(pos + at));
                 sum[p] += w ? load(w + at) * term : term;

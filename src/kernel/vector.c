@@ -7,15 +7,15 @@
 static void NAMED(to_half)(int dim, float factor, const float *x, uint32_t *out)
 {
     for (int j = 0; j < dim; j += INMO_HALF_BLOCK)
-        EACH (p, PARTS)
-            store_half(out + j / 2 + LANES * p, factor * load(x + j + LANES * p),
-                       factor * load(x + j + 16 + LANES * p));
+        EACH(p, PARTS)
+    store_half(out + j / 2 + LANES * p, factor * load(x + j + LANES * p), factor * load(x + j + 16 + LANES * p));
 }
 
 static void NAMED(add_half)(int dim, const uint32_t *x, float *out)
 {
     for (int j = 0; j < dim; j += INMO_HALF_BLOCK)
-        EACH (p, PARTS) {
+        EACH(p, PARTS)
+        {
             words both = load_words(x + j / 2 + LANES * p);
             float *low = out + j + LANES * p;
             store(low, load(low) + (vec)(both << 16));
@@ -29,8 +29,8 @@ static float NAMED(dot)(int dim, const float *a, const float *b)
     float rest = 0;
     int j = 0;
     for (; j + 16 <= dim; j += 16)
-        EACH (p, PARTS)
-            acc[p] += load(a + j + LANES * p) * load(b + j + LANES * p);
+        EACH(p, PARTS)
+    acc[p] += load(a + j + LANES * p) * load(b + j + LANES * p);
     for (; j < dim; j++)
         rest += a[j] * b[j];
     return sum16(acc) + rest;
@@ -50,8 +50,8 @@ static void NAMED(add_scaled)(int dim, float factor, const float *x, float *out)
         out[j] += factor * x[j];
 }
 
-/* e^x = 2^n e^f with n = round(x / ln 2), |f| <= ln 2 / 2, e^f by its series to the 7th power (remainder below 1e-8).
- * Below -87 the result is 0: what is left out is less than the smallest normal float. */
+/* e^x = 2^n e^f with n = round(x / ln 2), |f| <= ln 2 / 2, e^f by its series to the 7th power (remainder below
+ * 1e-8). Below -87 the result is 0: what is left out is less than the smallest normal float. */
 static inline vec exponential(vec x)
 {
     const vec magic = (vec){0} + 0x1.8p23f;
@@ -59,9 +59,9 @@ static inline vec exponential(vec x)
     vec shifted, n, f, sum;
     x = chosen(tiny, (vec){0}, x);
     x = chosen(x > 88.0f, (vec){0} + 88.0f, x);
-    shifted = x * 1.44269504f + magic;   /* the integer is in the low bits of the mantissa */
+    shifted = x * 1.44269504f + magic; /* the integer is in the low bits of the mantissa */
     n = shifted - magic;
-    f = x - n * 0.693145752f;            /* ln 2 in two parts, so that f keeps its low bits */
+    f = x - n * 0.693145752f; /* ln 2 in two parts, so that f keeps its low bits */
     f = f - n * 1.42860677e-6f;
     sum = (vec){0} + 1.0f / 5040;
     sum = sum * f + 1.0f / 720;
@@ -81,7 +81,8 @@ static double NAMED(exponentials)(int32_t count, float factor, float shift, floa
     double sum;
     int32_t n = 0;
     for (; n + 16 <= count; n += 16)
-        EACH (p, PARTS) {
+        EACH(p, PARTS)
+        {
             vec value = exponential(load(x + n + LANES * p) * factor - shift);
             store(x + n + LANES * p, value);
             total[p] += value;
@@ -138,7 +139,8 @@ static inline vec activated_back(const struct inmo_activation *activation, mask 
     return (vec)((mask)(g * chosen((mask)(y > 0), up, down)) & kept);
 }
 
-static void NAMED(activate)(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x)
+static void NAMED(activate)(int dim, const struct inmo_activation *activation, int32_t row, const float *bias,
+                            float *x)
 {
     int j = 0;
     for (; j + LANES <= dim; j += LANES)
@@ -153,7 +155,8 @@ static void NAMED(activate)(int dim, const struct inmo_activation *activation, i
     }
 }
 
-static void NAMED(activate_back)(int dim, const struct inmo_activation *activation, int32_t row, const float *y, float *g)
+static void NAMED(activate_back)(int dim, const struct inmo_activation *activation, int32_t row, const float *y,
+                                 float *g)
 {
     int j = 0;
     for (; j + LANES <= dim; j += LANES)
@@ -200,7 +203,8 @@ static void NAMED(leaky_dots)(int32_t count, int dim, float slope, const float *
         vec acc[PARTS] = {{0}};
         int j = 0;
         for (; j + 16 <= dim; j += 16)
-            EACH (p, PARTS) {
+            EACH(p, PARTS)
+            {
                 int i = j + LANES * p;
                 vec y = leaky(slope, load(at + i) + load(bias + i));
                 store(at + i, y);
@@ -237,11 +241,11 @@ static int32_t NAMED(above)(int32_t count, const float *score, float bound, int3
         /* Almost always none of the 64 qualifies: one test for all of them. */
         mask any = {0};
         int64_t word[LANES / 2], some = 0;
-        EACH (p, 64 / LANES)
-            any |= load(score + n + LANES * p) > bound;
+        EACH(p, 64 / LANES)
+        any |= load(score + n + LANES * p) > bound;
         memcpy(word, &any, sizeof word);
-        EACH (j, LANES / 2)
-            some |= word[j];
+        EACH(j, LANES / 2)
+        some |= word[j];
         if (some)
             for (int32_t j = n; j < n + 64; j++) {
                 hit[hits] = j;

@@ -1,6 +1,6 @@
 /* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c,
- * training.c, bytes.c, probe.c). Where the order of additions matters, numbers go in blocks of 16: one vector with AVX-512,
- * 2 or 4 parts elsewhere, added in the same order. */
+ * training.c, bytes.c, probe.c). Where the order of additions matters, numbers go in blocks of 16: one vector
+ * with AVX-512, 2 or 4 parts elsewhere, added in the same order. */
 #ifndef INMO_KERNEL_VECTOR_H
 #define INMO_KERNEL_VECTOR_H
 
@@ -22,10 +22,10 @@ enum { LANES = 8 };
 #else
 enum { LANES = 4 };
 #endif
-enum { PARTS = 16 / LANES };  /* of 16 floats */
+enum { PARTS = 16 / LANES }; /* of 16 floats */
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
-typedef int32_t mask __attribute__((vector_size(4 * LANES)));  /* of comparisons: all bits or none */
+typedef int32_t mask __attribute__((vector_size(4 * LANES))); /* of comparisons: all bits or none */
 
 /* A loop over the parts of a vector, whose number is known when compiled, is written out: what it indexes is
  * then in registers. */
@@ -98,7 +98,8 @@ void NAMED(inmo_adam_write_sums)(int32_t count, const struct inmo_block *block, 
                                  const float *from, const struct inmo_terms *gradient);
 void NAMED(inmo_adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
                              const struct inmo_pause *pause);
-void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x, float *out);
+void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x,
+                          float *out);
 void NAMED(inmo_margins)(int32_t count, int dim, const float *x, const int32_t *row, const int32_t *positive,
                          const int32_t *negative, const float *w, float *margin);
 double NAMED(inmo_softplus)(int32_t count, float factor, const float *margin, float *coefficient);

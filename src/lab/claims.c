@@ -1,5 +1,5 @@
-/* claims.c - see lab.h. A user's NDCG@20 is averaged over the seeds before the test: the same person on several splits is
- * not several people. */
+/* claims.c - see lab.h. A user's NDCG@20 is averaged over the seeds before the test: the same person on several
+ * splits is not several people. */
 #include "base/memory.h"
 #include "lab/lab.h"
 #include "lab/significance.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct {
-    const char *claim, *experiment, *better, *worse;  /* rows of the experiment */
+    const char *claim, *experiment, *better, *worse; /* rows of the experiment */
     int of_new_users;
 } claims[] = {
     {"INMO-LGCN beats LightGCN", "table2", "INMO-LGCN", "LightGCN", 0},
@@ -17,7 +17,8 @@ static const struct {
     {"INMO-MF with 30 % of the parameters keeps MF's quality", "table2", "INMO-MF*", "MF", 0},
     {"New interactions are used without retraining", "table3", "INMO-LGCN-new", "INMO-LGCN", 0},
     {"New users are served without retraining: better than by popularity", "table4", "INMO-LGCN", "Popular", 1},
-    {"New users are served without retraining: better than by averaged vectors", "table4", "INMO-LGCN", "IMC-LGCN", 1},
+    {"New users are served without retraining: better than by averaged vectors", "table4", "INMO-LGCN", "IMC-LGCN",
+     1},
     {"Short walks beside the vectors help", "table2", "INMO-LGCN with walks", "INMO-LGCN", 0},
     {"Short walks beside the vectors help new users", "table4", "INMO-LGCN with walks", "INMO-LGCN", 1},
     {"Retraining would still help new users", "table4", "INMO-LGCN-retrain", "INMO-LGCN", 1},
@@ -44,8 +45,10 @@ static const float *of_users(const struct inmo_lab *lab, size_t row, size_t seed
     return found && number >= 0 ? (*run)->ndcg[number] : NULL;
 }
 
-/* difference (users): mean over the seeds in which the user counts; NAN where there is none. 0: a system has no result. */
-static int differences(const struct inmo_lab *lab, size_t better, size_t worse, int of_new_users, double *difference)
+/* difference (users): mean over the seeds in which the user counts; NAN where there is none. 0: a system has no
+ * result. */
+static int differences(const struct inmo_lab *lab, size_t better, size_t worse, int of_new_users,
+                       double *difference)
 {
     for (int64_t u = 0; u < lab->users; u++)
         difference[u] = 0;
@@ -79,11 +82,11 @@ enum inmo_status inmo_lab_claims(const struct inmo_lab *lab, json_t *list, struc
             continue;
         status = inmo_paired_test(difference, lab->users, &test, error);
         if (!status)
-            json_array_append_new(list, json_pack("{ss ss ss ss sI sf sf sf sf}", "claim", claims[n].claim, "experiment",
-                                                  claims[n].experiment, "better", claims[n].better, "worse",
-                                                  claims[n].worse, "users", (json_int_t)test.users, "mean",
-                                                  100 * test.mean, "low", 100 * test.low, "high", 100 * test.high, "p",
-                                                  test.p));
+            json_array_append_new(list, json_pack("{ss ss ss ss sI sf sf sf sf}", "claim", claims[n].claim,
+                                                  "experiment", claims[n].experiment, "better", claims[n].better,
+                                                  "worse", claims[n].worse, "users", (json_int_t)test.users, "mean",
+                                                  100 * test.mean, "low", 100 * test.low, "high", 100 * test.high,
+                                                  "p", test.p));
     }
     inmo_free(difference);
     return status;

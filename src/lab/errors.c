@@ -1,10 +1,10 @@
-/* errors.c - the error term of Theorem 2, measured. With the rank-d SVD Y ~ U S V^T and L the diagonal matrix of the users
- * that are no templates,
+/* errors.c - the error term of Theorem 2, measured. With the rank-d SVD Y ~ U S V^T and L the diagonal matrix of
+ * the users that are no templates,
  *
  *     |U U^T L Y|^2 = |U^T L Y|^2 = sum over items i of |sum over users u in N_i that are no templates of U_u|^2
  *
- * because the columns of U are orthonormal; items alike with V. So one pass over the users in the order in which a rule
- * gives them up, adding each one's row of U to its items, gives the whole curve. Cost: edges times d. */
+ * because the columns of U are orthonormal; items alike with V. So one pass over the users in the order in which
+ * a rule gives them up, adding each one's row of U to its items, gives the whole curve. Cost: edges times d. */
 #include "base/memory.h"
 #include "graph/svd.h"
 #include "graph/template.h"

@@ -1,5 +1,5 @@
-/* experiment.c - see experiment.h. A new experiment is a line in the first list and its rows in the second; a model that
- * joins the list of models is in the tables by itself. */
+/* experiment.c - see experiment.h. A new experiment is a line in the first list and its rows in the second; a
+ * model that joins the list of models is in the tables by itself. */
 #include "lab/experiment.h"
 
 #include "base/memory.h"
@@ -13,7 +13,7 @@ static const struct inmo_lab_column accuracy[] = {
     {"all", "ndcg", "NDCG@20", 2},
 };
 static const struct inmo_lab_column by_novelty[] = {
-    {"new-users", "ndcg", "New users", 0},  {"new-items", "ndcg", "New items", 1}, {"all", "ndcg", "Over all", 2},
+    {"new-users", "ndcg", "New users", 0},  {"new-items", "ndcg", "New items", 1},  {"all", "ndcg", "Over all", 2},
     {"old-users", "ndcg", "Old users", -1}, {"old-items", "ndcg", "Old items", -1},
 };
 enum { ACCURACY = sizeof accuracy / sizeof *accuracy, BY_NOVELTY = sizeof by_novelty / sizeof *by_novelty };
@@ -23,27 +23,34 @@ static const struct inmo_lab_experiment experiments[] = {
     {"table2", "Transductive recommendation", INMO_LAB_TABLE, NULL, NULL, accuracy, ACCURACY,
      "* has 30 % of the users and items as templates, and so 30 % of the parameters."},
     {"table3", "New interactions", INMO_LAB_TABLE, NULL, NULL, accuracy, ACCURACY,
-     "Trained without a fifth of each user's training items. -new: these are then observed, and nothing is trained again. "
+     "Trained without a fifth of each user's training items. -new: these are then observed, and nothing is trained "
+     "again. "
      "-retrain: trained on all of them."},
     {"table4", "New users and new items", INMO_LAB_TABLE, NULL, NULL, by_novelty, BY_NOVELTY,
-     "NDCG@20. A fifth of the users and of the items are not there in training; then everything is observed. New items: only "
+     "NDCG@20. A fifth of the users and of the items are not there in training; then everything is observed. New "
+     "items: only "
      "new items are ranked and wanted. -retrain: trained on everything."},
     {"table5", "Ablation of annealing and dropping", INMO_LAB_TABLE, NULL, NULL, by_novelty, BY_NOVELTY,
-     "NDCG@20 with new users and items. No annealing: the normalization exponent is 1 from the start. No dropping: no "
+     "NDCG@20 with new users and items. No annealing: the normalization exponent is 1 from the start. No dropping: "
+     "no "
      "interaction is left out of the sums in training."},
     {"error", "Error term against the share that are no templates", INMO_LAB_ERRORS, "share that are no templates",
      "share of the squared error term", NULL, 0,
-     "The squared Frobenius norm of what leaving out templates adds to the error of Theorem 2, for users and items; first "
-     "seed. As in the paper, error-sort is the indicator of that theorem; the simplified one, which is the default, is made for "
+     "The squared Frobenius norm of what leaving out templates adds to the error of Theorem 2, for users and "
+     "items; first "
+     "seed. As in the paper, error-sort is the indicator of that theorem; the simplified one, which is the "
+     "default, is made for "
      "normalised interactions and does not know the singular vectors."},
     {"time", "Retraining or inference", INMO_LAB_BARS, NULL, "seconds", NULL, 0,
-     "When new users and items arrive: the time of training again, or of giving them to a trained INMO model: from the lists "
-     "of interactions, old and new, to the graph and the representations of all users and items. Wall time on the machine of "
+     "When new users and items arrive: the time of training again, or of giving them to a trained INMO model: from "
+     "the lists "
+     "of interactions, old and new, to the graph and the representations of all users and items. Wall time on the "
+     "machine of "
      "these runs."},
-    {"templates", "NDCG against the share of templates", INMO_LAB_LINES, "share of users and items that are templates",
-     "NDCG@20", NULL, 0, NULL},
-    {"beta", "NDCG against the weight of the self-enhanced loss", INMO_LAB_LINES, "beta (0 is drawn at the left edge)", "NDCG@20",
-     NULL, 0, NULL},
+    {"templates", "NDCG against the share of templates", INMO_LAB_LINES,
+     "share of users and items that are templates", "NDCG@20", NULL, 0, NULL},
+    {"beta", "NDCG against the weight of the self-enhanced loss", INMO_LAB_LINES,
+     "beta (0 is drawn at the left edge)", "NDCG@20", NULL, 0, NULL},
     {"annealing", "Training with and without annealing", INMO_LAB_CURVES, "epoch", "validation NDCG@20", NULL, 0,
      "First seed. No annealing: the normalization exponent is 1 from the start."},
 };
@@ -61,7 +68,7 @@ const struct inmo_lab_experiment *inmo_lab_experiment_at(size_t n)
 
 static const struct rule {
     const char *experiment, *model;
-    const char *suffix;  /* of the label */
+    const char *suffix; /* of the label */
     enum inmo_scenario trained;
     const char *evaluation;
     double templates, x;
@@ -69,11 +76,15 @@ static const struct rule {
     double annealing, dropout, self_weight;
     double walks;
 } rules[] = {
-#define PLAIN(experiment, model, suffix, trained, evaluation, templates)                                               \
-    {experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1, 0}
+#define PLAIN(experiment, model, suffix, trained, evaluation, templates)                                           \
+    {                                                                                                              \
+        experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1, 0                          \
+    }
 /* Not in the paper: our default. */
-#define WALKS(experiment, suffix, trained)                                                                             \
-    {experiment, "inmo-lightgcn", suffix " with walks", trained, "test", 0, 0, NULL, -1, -1, -1, 4}
+#define WALKS(experiment, suffix, trained)                                                                         \
+    {                                                                                                              \
+        experiment, "inmo-lightgcn", suffix " with walks", trained, "test", 0, 0, NULL, -1, -1, -1, 4              \
+    }
     PLAIN("table2", EACH, "", INMO_TRANSDUCTIVE, "test", 0),
     PLAIN("table2", EACH_INMO, "*", INMO_TRANSDUCTIVE, "test", 0.3),
 
@@ -90,11 +101,13 @@ static const struct rule {
     PLAIN("table4", EACH_INMO, "*", INMO_NEW_USERS_ITEMS, "test", 0.3),
     WALKS("table4", "", INMO_NEW_USERS_ITEMS),
 
-#define ABLATION(model)                                                                                                \
-    PLAIN("table5", model, "", INMO_NEW_USERS_ITEMS, "test", 0),                                                        \
-        {"table5", model, ", no annealing", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, -1, -1, 0},                       \
-        {"table5", model, ", no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, -1, 0, -1, 0},                        \
-        {"table5", model, ", no annealing, no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, 0, -1, 0}
+#define ABLATION(model)                                                                                            \
+    PLAIN("table5", model, "", INMO_NEW_USERS_ITEMS, "test", 0),                                                   \
+        {"table5", model, ", no annealing", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, -1, -1, 0},               \
+        {"table5", model, ", no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, -1, 0, -1, 0},                \
+    {                                                                                                              \
+        "table5", model, ", no annealing, no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, 0, -1, 0      \
+    }
     ABLATION("inmo-mf"),
     ABLATION("inmo-lightgcn"),
 
@@ -105,10 +118,12 @@ static const struct rule {
     PLAIN("time", "inmo-mf", ", inference", INMO_NEW_USERS_ITEMS, "test", 0),
     PLAIN("time", "inmo-lightgcn", ", inference", INMO_NEW_USERS_ITEMS, "test", 0),
 
-#define SHARE(model, rule, share)                                                                                      \
-    {"templates", model, ", " rule, INMO_TRANSDUCTIVE, "test", share, share, rule, -1, -1, -1, 0}
-#define SHARES(model, rule)                                                                                            \
-    SHARE(model, rule, 0.1), SHARE(model, rule, 0.2), SHARE(model, rule, 0.3), SHARE(model, rule, 0.5),                 \
+#define SHARE(model, rule, share)                                                                                  \
+    {                                                                                                              \
+        "templates", model, ", " rule, INMO_TRANSDUCTIVE, "test", share, share, rule, -1, -1, -1, 0                \
+    }
+#define SHARES(model, rule)                                                                                        \
+    SHARE(model, rule, 0.1), SHARE(model, rule, 0.2), SHARE(model, rule, 0.3), SHARE(model, rule, 0.5),            \
         SHARE(model, rule, 0.7), SHARE(model, rule, 1)
     SHARES("inmo-mf", "error-sort"),
     SHARES("inmo-mf", "degree"),
@@ -117,14 +132,19 @@ static const struct rule {
     SHARES("inmo-lightgcn", "degree"),
     SHARES("inmo-lightgcn", "page-rank"),
 
-#define BETA(model, beta) {"beta", model, "", INMO_TRANSDUCTIVE, "test", 0, beta, NULL, -1, -1, beta, 0}
+#define BETA(model, beta)                                                                                          \
+    {                                                                                                              \
+        "beta", model, "", INMO_TRANSDUCTIVE, "test", 0, beta, NULL, -1, -1, beta, 0                               \
+    }
 #define BETAS(model) BETA(model, 0), BETA(model, 0.001), BETA(model, 0.01), BETA(model, 0.1), BETA(model, 1)
     BETAS("inmo-mf"),
     BETAS("inmo-lightgcn"),
 
-#define CURVES(model)                                                                                                  \
-    PLAIN("annealing", model, "", INMO_TRANSDUCTIVE, "test", 0),                                                        \
-        {"annealing", model, ", no annealing", INMO_TRANSDUCTIVE, "test", 0, 0, NULL, 0, -1, -1, 0}
+#define CURVES(model)                                                                                              \
+    PLAIN("annealing", model, "", INMO_TRANSDUCTIVE, "test", 0),                                                   \
+    {                                                                                                              \
+        "annealing", model, ", no annealing", INMO_TRANSDUCTIVE, "test", 0, 0, NULL, 0, -1, -1, 0                  \
+    }
     CURVES("inmo-mf"),
     CURVES("inmo-lightgcn"),
 };
@@ -134,13 +154,24 @@ const char *inmo_lab_model_label(const char *model)
     static const struct {
         const char *name, *label;
     } known[] = {
-        {"inmo-lightgcn", "INMO-LGCN"}, {"inmo-mf", "INMO-MF"},       {"inmo-ngcf", "INMO-NGCF"},
-        {"inmo-imc-gae", "INMO-IMC-GAE"}, {"lightgcn", "LightGCN"},   {"mf", "MF"},
-        {"ngcf", "NGCF"},               {"imc-gae", "IMC-GAE"},       {"imc-lightgcn", "IMC-LGCN"},
-        {"idcf-lightgcn", "IDCF-LGCN"}, {"neumf", "NeuMF"},           {"inmo-neumf", "INMO-NeuMF"},
+        {"inmo-lightgcn", "INMO-LGCN"},
+        {"inmo-mf", "INMO-MF"},
+        {"inmo-ngcf", "INMO-NGCF"},
+        {"inmo-imc-gae", "INMO-IMC-GAE"},
+        {"lightgcn", "LightGCN"},
+        {"mf", "MF"},
+        {"ngcf", "NGCF"},
+        {"imc-gae", "IMC-GAE"},
+        {"imc-lightgcn", "IMC-LGCN"},
+        {"idcf-lightgcn", "IDCF-LGCN"},
+        {"neumf", "NeuMF"},
+        {"inmo-neumf", "INMO-NeuMF"},
         {"mult-vae", "Mult-VAE"},
-        {"item-knn", "ItemKNN"},        {"ease", "EASE"},             {"ials", "iALS"},
-        {"gf-cf", "GF-CF"},             {"popular", "Popular"},
+        {"item-knn", "ItemKNN"},
+        {"ease", "EASE"},
+        {"ials", "iALS"},
+        {"gf-cf", "GF-CF"},
+        {"popular", "Popular"},
     };
     for (size_t n = 0; n < sizeof known / sizeof *known; n++)
         if (strcmp(known[n].name, model) == 0)
@@ -167,8 +198,8 @@ static void make_row(const struct inmo_lab_experiment *experiment, const struct 
     snprintf(row->label, sizeof row->label, "%s%s", inmo_lab_model_label(model), rule->suffix);
 }
 
-enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, struct inmo_lab_row **row, size_t *count,
-                               struct inmo_error *error)
+enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, struct inmo_lab_row **row,
+                               size_t *count, struct inmo_error *error)
 {
     size_t kinds = 0, found = 0, most = sizeof rules / sizeof *rules;
     struct inmo_lab_row *made;

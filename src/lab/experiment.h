@@ -1,7 +1,7 @@
 /* experiment.h - the list of experiments: what each trains, where it looks, and how it is shown.
  *
- * A row is a system trained in a scenario and judged in one way; a table prints rows by columns, a figure draws them.
- * Rows that train the same thing share the training (run.h). */
+ * A row is a system trained in a scenario and judged in one way; a table prints rows by columns, a figure draws
+ * them. Rows that train the same thing share the training (run.h). */
 #ifndef INMO_LAB_EXPERIMENT_H
 #define INMO_LAB_EXPERIMENT_H
 
@@ -9,27 +9,27 @@
 #include "model/model.h"
 
 enum inmo_lab_shape {
-    INMO_LAB_STATISTICS,  /* of the data; no training */
-    INMO_LAB_TABLE,       /* rows by columns */
-    INMO_LAB_LINES,       /* a series of rows over x */
-    INMO_LAB_CURVES,      /* validation over the epochs */
-    INMO_LAB_BARS,        /* seconds, logarithmic */
-    INMO_LAB_ERRORS,      /* the error term of Theorem 2; no training */
+    INMO_LAB_STATISTICS, /* of the data; no training */
+    INMO_LAB_TABLE,      /* rows by columns */
+    INMO_LAB_LINES,      /* a series of rows over x */
+    INMO_LAB_CURVES,     /* validation over the epochs */
+    INMO_LAB_BARS,       /* seconds, logarithmic */
+    INMO_LAB_ERRORS,     /* the error term of Theorem 2; no training */
 };
 
 struct inmo_lab_column {
-    const char *group, *metric;  /* of an evaluation: "new-users", "ndcg" */
+    const char *group, *metric; /* of an evaluation: "new-users", "ndcg" */
     const char *title;
-    int paper;                   /* its column in the paper's table, -1: not there */
+    int paper; /* its column in the paper's table, -1: not there */
 };
 
 struct inmo_lab_experiment {
     const char *name, *title;
     enum inmo_lab_shape shape;
-    const char *x, *y;                     /* what the axes of a figure are */
-    const struct inmo_lab_column *column;  /* of a table */
+    const char *x, *y;                    /* what the axes of a figure are */
+    const struct inmo_lab_column *column; /* of a table */
     size_t columns;
-    const char *note;                      /* what one must know to read it, or NULL */
+    const char *note; /* what one must know to read it, or NULL */
 };
 /* Experiment n, from 0; NULL when there are not so many. */
 const struct inmo_lab_experiment *inmo_lab_experiment_at(size_t n);
@@ -37,10 +37,10 @@ const struct inmo_lab_experiment *inmo_lab_experiment_at(size_t n);
 /* What is trained: a model, and where it differs from its recipe. */
 struct inmo_lab_system {
     const char *model;
-    double templates;                        /* share of both sides; 0: the recipe's */
-    const char *rule;                        /* NULL: the recipe's */
-    double annealing, dropout, self_weight;  /* negative: the recipe's */
-    double walks;                            /* 0: none */
+    double templates;                       /* share of both sides; 0: the recipe's */
+    const char *rule;                       /* NULL: the recipe's */
+    double annealing, dropout, self_weight; /* negative: the recipe's */
+    double walks;                           /* 0: none */
 };
 
 enum { INMO_LAB_LABEL = 64 };
@@ -48,13 +48,13 @@ struct inmo_lab_row {
     const struct inmo_lab_experiment *experiment;
     struct inmo_lab_system system;
     enum inmo_scenario trained;
-    const char *evaluation;      /* "test", "without-new" or "new-users-items": see run.h */
-    char label[INMO_LAB_LABEL];  /* of the row, or of the series */
-    double x;                    /* of a figure */
+    const char *evaluation;     /* "test", "without-new" or "new-users-items": see run.h */
+    char label[INMO_LAB_LABEL]; /* of the row, or of the series */
+    double x;                   /* of a figure */
 };
 /* All rows of the experiment, in order; *row is the caller's to free. */
-enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, struct inmo_lab_row **row, size_t *count,
-                               struct inmo_error *error);
+enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, struct inmo_lab_row **row,
+                               size_t *count, struct inmo_error *error);
 
 /* A model as people write it: "INMO-LGCN". */
 const char *inmo_lab_model_label(const char *model);

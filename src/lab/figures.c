@@ -21,8 +21,11 @@ static void draw_panel(struct inmo_text *text, const json_t *experiment, const j
     struct inmo_plot_series series[MOST_SERIES];
     double *owned[3 * MOST_SERIES];
     const json_t *list = json_object_get(panel, "series");
-    struct inmo_plot plot = {.title = string(panel, "title"), .x = string(experiment, "x"), .y = string(experiment, "y"),
-                             .log_x = strcmp(string(experiment, "name"), "beta") == 0, .series = series};
+    struct inmo_plot plot = {.title = string(panel, "title"),
+                             .x = string(experiment, "x"),
+                             .y = string(experiment, "y"),
+                             .log_x = strcmp(string(experiment, "name"), "beta") == 0,
+                             .series = series};
     for (size_t n = 0; n < json_array_size(list) && n < MOST_SERIES; n++) {
         const json_t *from = json_array_get(list, n);
         double **part = owned + 3 * n;
@@ -53,10 +56,11 @@ static void draw_ladder(struct inmo_text *text, const json_t *experiment, size_t
         n++;
     if (n == sizeof shown / sizeof *shown)
         return;
-    json_array_foreach(json_object_get(experiment, "rows"), n, row) {
+    json_array_foreach(json_object_get(experiment, "rows"), n, row)
+    {
         const json_t *cell = json_array_get(json_object_get(row, "cells"), column);
-        struct inmo_plot_step here = {string(row, "label"), real(cell, "mean"), real(cell, "deviation"), real(cell, "paper"),
-                                      strncmp(string(row, "label"), "INMO", 4) == 0};
+        struct inmo_plot_step here = {string(row, "label"), real(cell, "mean"), real(cell, "deviation"),
+                                      real(cell, "paper"), strncmp(string(row, "label"), "INMO", 4) == 0};
         size_t at = count;
         if (!isfinite(here.value) || count == MOST_STEPS)
             continue;
@@ -97,10 +101,12 @@ void inmo_figures_list(struct inmo_text *text, const json_t *experiment)
     size_t p, s, n;
     json_array_foreach(json_object_get(experiment, "bars"), n, bar)
         inmo_text_format(text, "- %s: %.3g s\n", string(bar, "label"), real(bar, "value"));
-    json_array_foreach(json_object_get(experiment, "panels"), p, panel) {
+    json_array_foreach(json_object_get(experiment, "panels"), p, panel)
+    {
         inmo_text_format(text, "%s%s (%s: %s)\n\n", p ? "\n" : "", string(panel, "title"), string(experiment, "x"),
                          string(experiment, "y"));
-        json_array_foreach(json_object_get(panel, "series"), s, series) {
+        json_array_foreach(json_object_get(panel, "series"), s, series)
+        {
             const json_t *x = json_object_get(series, "x"), *y = json_object_get(series, "y");
             inmo_text_format(text, "- %s:", string(series, "label"));
             for (n = 0; n < json_array_size(x); n++)

@@ -1,5 +1,5 @@
-/* findings.c - what the runs say, as one JSON object: tables of means and deviations, series of figures, claims, and every
- * run with its recipe, budget, seed and epochs. */
+/* findings.c - what the runs say, as one JSON object: tables of means and deviations, series of figures, claims,
+ * and every run with its recipe, budget, seed and epochs. */
 #include "base/memory.h"
 #include "lab/lab.h"
 #include "lab/paper.h"
@@ -47,8 +47,8 @@ static struct summary sum_up(const struct inmo_lab *lab, size_t row, const char 
     if (found.seeds > 0)
         found.mean = sum / found.seeds;
     for (size_t s = 0; s < seeds && found.seeds > 1; s++) {
-        double value = inmo_lab_run_value(&lab->run[lab->run_of[row * lab->seeds + s]], lab->row[row].evaluation, group,
-                                          metric);
+        double value = inmo_lab_run_value(&lab->run[lab->run_of[row * lab->seeds + s]], lab->row[row].evaluation,
+                                          group, metric);
         squares += isfinite(value) ? (value - found.mean) * (value - found.mean) : 0;
     }
     if (found.seeds > 1)
@@ -60,8 +60,9 @@ static struct summary sum_up(const struct inmo_lab *lab, size_t row, const char 
 
 static void add_statistics_row(json_t *rows, const char *label, double users, double items, double interactions)
 {
-    json_array_append_new(rows, json_pack("{ss s[{sf}{sf}{sf}{sf}]}", "label", label, "cells", "count", users, "count",
-                                          items, "count", interactions, "density", interactions / users / items));
+    json_array_append_new(rows,
+                          json_pack("{ss s[{sf}{sf}{sf}{sf}]}", "label", label, "cells", "count", users, "count",
+                                    items, "count", interactions, "density", interactions / users / items));
 }
 
 static void add_statistics(const struct inmo_lab *lab, json_t *experiment)
@@ -114,13 +115,15 @@ static void add_table(const struct inmo_lab *lab, const struct inmo_lab_experime
         for (size_t c = 0; c < from->columns; c++) {
             struct summary found = sum_up(lab, r, from->column[c].group, from->column[c].metric);
             reason = found.reason ? found.reason : reason;
-            json_array_append_new(
-                cells, json_pack("{so so si sb so}", "mean", number(found.mean), "deviation", number(found.deviation),
-                                 "seeds", found.seeds, "best", found.mean == best[c], "paper",
-                                 number(inmo_paper_value(lab->paper_data, from->name, lab->row[r].label,
-                                                         from->column[c].paper))));
+            json_array_append_new(cells,
+                                  json_pack("{so so si sb so}", "mean", number(found.mean), "deviation",
+                                            number(found.deviation), "seeds", found.seeds, "best",
+                                            found.mean == best[c], "paper",
+                                            number(inmo_paper_value(lab->paper_data, from->name, lab->row[r].label,
+                                                                    from->column[c].paper))));
         }
-        json_array_append_new(rows, json_pack("{ss so ss?}", "label", lab->row[r].label, "cells", cells, "reason", reason));
+        json_array_append_new(
+            rows, json_pack("{ss so ss?}", "label", lab->row[r].label, "cells", cells, "reason", reason));
     }
     json_object_set_new(experiment, "columns", columns);
     json_object_set_new(experiment, "rows", rows);
@@ -133,9 +136,8 @@ static json_t *series_of(json_t *list, const char *label)
 {
     json_t *series;
     size_t n;
-    json_array_foreach(list, n, series)
-        if (strcmp(json_string_value(json_object_get(series, "label")), label) == 0)
-            return series;
+    json_array_foreach(list, n, series) if (strcmp(json_string_value(json_object_get(series, "label")), label) ==
+                                            0) return series;
     json_array_append_new(list, json_pack("{ss s[] s[] s[]}", "label", label, "x", "y", "spread"));
     return json_array_get(list, json_array_size(list) - 1);
 }
@@ -159,10 +161,12 @@ static void add_lines(const struct inmo_lab *lab, const struct inmo_lab_experime
     for (size_t r = 0; r < lab->rows; r++) {
         const char *model = lab->row[r].system.model;
         json_t *series;
-        if (!is_of(lab, r, from) || (r > 0 && is_of(lab, r - 1, from) && strcmp(lab->row[r - 1].system.model, model) == 0))
+        if (!is_of(lab, r, from) ||
+            (r > 0 && is_of(lab, r - 1, from) && strcmp(lab->row[r - 1].system.model, model) == 0))
             continue;
         series = json_array();
-        for (size_t n = r; n < lab->rows && is_of(lab, n, from) && strcmp(lab->row[n].system.model, model) == 0; n++) {
+        for (size_t n = r; n < lab->rows && is_of(lab, n, from) && strcmp(lab->row[n].system.model, model) == 0;
+             n++) {
             struct summary found = sum_up(lab, n, "all", "ndcg");
             add_point(series, lab->row[n].label, lab->row[n].x, found.mean, found.deviation);
         }
@@ -179,7 +183,8 @@ static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experim
         if (!is_of(lab, r, from))
             continue;
         record = json_object_get(lab->run[lab->run_of[r * lab->seeds]].result, "record");
-        json_array_foreach(record, n, epoch) {
+        json_array_foreach(record, n, epoch)
+        {
             json_t *score = json_object_get(epoch, "ndcg@20");
             if (json_is_number(score))
                 add_point(series, lab->row[r].label, (double)n + 1, 100 * json_number_value(score), NAN);
@@ -246,14 +251,15 @@ static enum inmo_status add_errors(struct inmo_lab *lab, json_t *panels, struct 
 
 static json_t *runs_json(const struct inmo_lab *lab)
 {
-    static const char *const kept[] = {"system", "epochs", "best_epoch", "valid", "seconds", "stopped", "parameters"};
+    static const char *const kept[] = {"system",  "epochs",  "best_epoch", "valid",
+                                       "seconds", "stopped", "parameters"};
     json_t *runs = json_array();
     for (size_t n = 0; n < lab->runs; n++) {
         json_t *run;
         if (!lab->run[n].result) /* not finished, and nobody asked for it */
             continue;
         run = json_pack("{ss ss sI si}", "run", lab->run[n].name, "model", lab->run[n].system.model, "seed",
-                                (json_int_t)lab->run[n].seed, "most_epochs", lab->run[n].options.epochs);
+                        (json_int_t)lab->run[n].seed, "most_epochs", lab->run[n].options.epochs);
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
             json_object_set(run, kept[k], json_object_get(lab->run[n].result, kept[k]));
         json_array_append_new(runs, run);
@@ -264,8 +270,8 @@ static json_t *runs_json(const struct inmo_lab *lab)
 static enum inmo_status add_experiment(struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *list,
                                        struct inmo_error *error)
 {
-    json_t *experiment = json_pack("{ss ss ss? ss? ss?}", "name", from->name, "title", from->title, "note", from->note,
-                                   "x", from->x, "y", from->y);
+    json_t *experiment = json_pack("{ss ss ss? ss? ss?}", "name", from->name, "title", from->title, "note",
+                                   from->note, "x", from->x, "y", from->y);
     json_t *panels = json_array();
     enum inmo_status status = INMO_OK;
     switch (from->shape) {
@@ -294,12 +300,12 @@ enum inmo_status inmo_lab_findings(struct inmo_lab *lab, json_t **findings, stru
     if (!status)
         status = inmo_lab_claims(lab, claims, error);
     if (!status) {
-        *findings = json_pack("{si s{ss ss? sI sI sI si} ss si sf sO sO sO so}", "inmo.reproduce", 1, "data", "source",
-                              lab->source, "paper", lab->paper_data, "users", (json_int_t)lab->users, "items",
-                              (json_int_t)lab->items, "interactions", (json_int_t)lab->interactions, "k_core",
-                              lab->options->k_core, "recipe", lab->options->recipe, "epochs", lab->options->epochs,
-                              "max_seconds", lab->options->max_seconds, "seeds", seeds, "experiments", experiments,
-                              "claims", claims, "runs", runs_json(lab));
+        *findings = json_pack("{si s{ss ss? sI sI sI si} ss si sf sO sO sO so}", "inmo.reproduce", 1, "data",
+                              "source", lab->source, "paper", lab->paper_data, "users", (json_int_t)lab->users,
+                              "items", (json_int_t)lab->items, "interactions", (json_int_t)lab->interactions,
+                              "k_core", lab->options->k_core, "recipe", lab->options->recipe, "epochs",
+                              lab->options->epochs, "max_seconds", lab->options->max_seconds, "seeds", seeds,
+                              "experiments", experiments, "claims", claims, "runs", runs_json(lab));
         if (!*findings)
             status = inmo_fail_memory(error, "the report");
     }

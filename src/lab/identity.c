@@ -53,9 +53,8 @@ static char *settings_that_count(const struct inmo_train_options *options)
     chosen = json[0] ? json_loads(json[0], 0, NULL) : NULL;
     neutral = json[1] ? json_loads(json[1], 0, NULL) : NULL;
     json_object_del(neutral, "model");
-    json_object_foreach_safe(chosen, next, key, value)
-        if (json_equal(value, json_object_get(neutral, key)))
-            json_object_del(chosen, key);
+    json_object_foreach_safe(chosen, next, key, value) if (json_equal(value, json_object_get(neutral, key)))
+        json_object_del(chosen, key);
     text = chosen && neutral ? json_dumps(chosen, JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
     if (text)
         kept = inmo_copy_string(text);
@@ -92,8 +91,10 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     if (system->self_weight >= 0)
         run->options.self_weight = system->self_weight;
     json = settings_that_count(&run->options);
-    inmo_text_format(&text, "{\"inmo.run\": %d, \"data\": \"%016" PRIx64 "\", \"scenario\": \"%s\", \"seed\": %" PRIu64
-                     ", \"max-seconds\": ", LAYOUT, data->hash, inmo_scenario_name(run->trained), run->seed);
+    inmo_text_format(&text,
+                     "{\"inmo.run\": %d, \"data\": \"%016" PRIx64 "\", \"scenario\": \"%s\", \"seed\": %" PRIu64
+                     ", \"max-seconds\": ",
+                     LAYOUT, data->hash, inmo_scenario_name(run->trained), run->seed);
     inmo_text_number(&text, options->max_seconds, 17);
     if (inmo_lab_run_judges_unseen(run))
         inmo_text_format(&text, ", \"unseen\": %d", UNSEEN);

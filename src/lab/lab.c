@@ -1,4 +1,5 @@
-/* lab.c - inmo_reproduce: from names of experiments to rows, from rows to runs, each done once, and then the pages. */
+/* lab.c - inmo_reproduce: from names of experiments to rows, from rows to runs, each done once, and then the
+ * pages. */
 #include "lab/lab.h"
 
 #include "base/file.h"
@@ -23,7 +24,8 @@ static enum inmo_status log_of_directory(const char *path, struct inmo_log **log
     enum inmo_status status = inmo_dataset_open(path, &dataset, error);
     if (status)
         return status;
-    const struct inmo_csr *part[] = {&dataset->train, &dataset->valid, &dataset->test, &dataset->later, &dataset->aside};
+    const struct inmo_csr *part[] = {&dataset->train, &dataset->valid, &dataset->test, &dataset->later,
+                                     &dataset->aside};
     const int parts = sizeof part / sizeof *part;
     for (int p = 0; p < parts; p++)
         count += part[p]->offset ? inmo_csr_count(part[p]) : 0;
@@ -33,7 +35,8 @@ static enum inmo_status log_of_directory(const char *path, struct inmo_log **log
         status = inmo_fail_memory(error, "the interactions");
     for (int32_t u = 0; u < dataset->users.count && !status; u++)
         for (int p = 0; p < parts; p++)
-            for (int64_t e = part[p]->offset ? part[p]->offset[u] : 0; part[p]->offset && e < part[p]->offset[u + 1]; e++) {
+            for (int64_t e = part[p]->offset ? part[p]->offset[u] : 0;
+                 part[p]->offset && e < part[p]->offset[u + 1]; e++) {
                 user[at] = inmo_idmap_id(&dataset->users, u);
                 item[at++] = inmo_idmap_id(&dataset->items, part[p]->column[e]);
             }
@@ -45,8 +48,8 @@ static enum inmo_status log_of_directory(const char *path, struct inmo_log **log
     return status;
 }
 
-static enum inmo_status open_data(const char *path, const struct inmo_read_options *read, const struct inmo_hooks *hooks,
-                                  struct inmo_log **log, struct inmo_error *error)
+static enum inmo_status open_data(const char *path, const struct inmo_read_options *read,
+                                  const struct inmo_hooks *hooks, struct inmo_log **log, struct inmo_error *error)
 {
     struct stat found;
     if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
@@ -79,8 +82,10 @@ static enum inmo_status make_directory(const char *directory, const char *runs, 
             return inmo_fail_errno(error, "read", directory);
         while ((entry = readdir(stream)) && !status)
             if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                status = inmo_fail(error, INMO_EXISTS, "%s exists already and was not made by inmo reproduce: it has %.100s "
-                                   "and no runs", directory, entry->d_name);
+                status = inmo_fail(error, INMO_EXISTS,
+                                   "%s exists already and was not made by inmo reproduce: it has %.100s "
+                                   "and no runs",
+                                   directory, entry->d_name);
         closedir(stream);
     }
     if (!status && mkdir(runs, 0777) != 0 && errno != EEXIST)
@@ -88,12 +93,13 @@ static enum inmo_status make_directory(const char *directory, const char *runs, 
     return status;
 }
 
-static enum inmo_status write_page(const char *directory, const char *name, const char *content, struct inmo_error *error)
+static enum inmo_status write_page(const char *directory, const char *name, const char *content,
+                                   struct inmo_error *error)
 {
     struct inmo_new_file file = {0};
     char *path = joined(directory, name);
-    enum inmo_status status = path && content ? inmo_new_file_open(&file, path, 1, error)
-                                              : inmo_fail_memory(error, "the report");
+    enum inmo_status status =
+        path && content ? inmo_new_file_open(&file, path, 1, error) : inmo_fail_memory(error, "the report");
     if (!status)
         status = inmo_new_file_write(&file, content, strlen(content), error);
     if (!status)
@@ -174,8 +180,8 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
     for (size_t n = 0; n < lab.runs; n++)
         done += lab.run[n].result != NULL; /* all, unless only finished ones were asked for */
     if (!status) {
-        report->head = (struct inmo_reproduce_report){done, trained, inmo_now() - start, report->markdown,
-                                                      report->json};
+        report->head =
+            (struct inmo_reproduce_report){done, trained, inmo_now() - start, report->markdown, report->json};
         *out = &report->head;
         report = NULL;
     }

@@ -1,4 +1,5 @@
-/* lab.h - what a call of inmo_reproduce holds: the rows of the experiments, the runs behind them, and what was found. */
+/* lab.h - what a call of inmo_reproduce holds: the rows of the experiments, the runs behind them, and what was
+ * found. */
 #ifndef INMO_LAB_LAB_H
 #define INMO_LAB_LAB_H
 
@@ -9,18 +10,18 @@ enum { INMO_LAB_MOST_SEEDS = 100, INMO_LAB_POINTS = 21 };
 
 struct inmo_lab {
     const struct inmo_reproduce_options *options;
-    const char *source;         /* the data's name */
+    const char *source; /* the data's name */
     struct inmo_lab_data data;
-    const char *paper_data;     /* which of the paper's data sets it is; NULL */
+    const char *paper_data; /* which of the paper's data sets it is; NULL */
     int64_t users, items, interactions;
     uint64_t seed[INMO_LAB_MOST_SEEDS];
     size_t seeds;
     const struct inmo_lab_experiment *experiment[32];
     size_t experiments;
-    struct inmo_lab_row *row;   // (rows) of all experiments, in order
+    struct inmo_lab_row *row;  // (rows) of all experiments, in order
     size_t rows;
-    size_t *run_of;             // (rows, seeds) number of the run
-    struct inmo_lab_run *run;   // (runs)
+    size_t *run_of;            // (rows, seeds) number of the run
+    struct inmo_lab_run *run;  // (runs)
     size_t runs;
 };
 
@@ -33,7 +34,8 @@ enum inmo_status inmo_lab_findings(struct inmo_lab *lab, json_t **findings, stru
 /* claims.c: the paper's claims that the experiments can decide, each with its paired test over the users. */
 enum inmo_status inmo_lab_claims(const struct inmo_lab *lab, json_t *claims, struct inmo_error *error);
 
-/* errors.c: of the SVD's error term, the share that is there when these shares of users (or items) are no templates. */
+/* errors.c: of the SVD's error term, the share that is there when these shares of users (or items) are no
+ * templates. */
 enum inmo_status inmo_lab_error_curve(const struct inmo_graph *graph, int rank, const char *rule, int of_items,
                                       double share[INMO_LAB_POINTS], double value[INMO_LAB_POINTS],
                                       struct inmo_error *error);

@@ -1,5 +1,5 @@
-/* page.c - the findings for people: Markdown, and one HTML page that needs nothing else. Both are walks over the same JSON
- * (findings.c). */
+/* page.c - the findings for people: Markdown, and one HTML page that needs nothing else. Both are walks over the
+ * same JSON (findings.c). */
 #include "lab/figures.h"
 #include "lab/lab.h"
 #include "lab/look.h"
@@ -8,8 +8,14 @@
 static void add_words(struct inmo_text *text, const char *words, int html)
 {
     for (; *words; words++) {
-        const char *as = !html ? (*words == '|' ? "\\|" : *words == '*' ? "\\*" : *words == '\\' ? "\\\\" : NULL)
-                               : *words == '<' ? "&lt;" : *words == '>' ? "&gt;" : *words == '&' ? "&amp;" : NULL;
+        const char *as = !html           ? (*words == '|'    ? "\\|"
+                                            : *words == '*'  ? "\\*"
+                                            : *words == '\\' ? "\\\\"
+                                                             : NULL)
+                         : *words == '<' ? "&lt;"
+                         : *words == '>' ? "&gt;"
+                         : *words == '&' ? "&amp;"
+                                         : NULL;
         inmo_text_add(text, as ? as : words, as ? strlen(as) : 1);
     }
 }
@@ -57,7 +63,8 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
     json_t *row, *cell, *column;
     size_t r, c;
     add(text, html ? "<div class=\"wide\"><table><thead><tr><th></th>" : "| |");
-    json_array_foreach((json_t *)columns, c, column) {
+    json_array_foreach((json_t *)columns, c, column)
+    {
         add(text, html ? "<th>" : " ");
         add_words(text, json_string_value(column), html);
         add(text, html ? "</th>" : " |");
@@ -66,11 +73,13 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
     for (c = 0; !html && c < json_array_size(columns); c++)
         add(text, "---:|");
     add(text, html ? "" : "\n");
-    json_array_foreach((json_t *)rows, r, row) {
+    json_array_foreach((json_t *)rows, r, row)
+    {
         add(text, html ? "<tr><th>" : "| ");
         add_words(text, string(row, "label"), html);
         add(text, html ? "</th>" : " |");
-        json_array_foreach(json_object_get(row, "cells"), c, cell) {
+        json_array_foreach(json_object_get(row, "cells"), c, cell)
+        {
             add(text, html ? "<td>" : " ");
             add_cell(text, cell, html);
             add(text, html ? "</td>" : " |");
@@ -79,14 +88,14 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
     }
     add(text, html ? "</tbody></table></div>\n" : "\n");
     /* Why there is a backslash. */
-    json_array_foreach((json_t *)rows, r, row)
-        if (*string(row, "reason")) {
-            add(text, html ? "<p class=\"note\">\\ " : "\\\\ ");
-            add_words(text, string(row, "label"), html);
-            add(text, ": ");
-            add_words(text, string(row, "reason"), html);
-            add(text, html ? "</p>\n" : ".  \n");
-        }
+    json_array_foreach((json_t *)rows, r, row) if (*string(row, "reason"))
+    {
+        add(text, html ? "<p class=\"note\">\\ " : "\\\\ ");
+        add_words(text, string(row, "label"), html);
+        add(text, ": ");
+        add_words(text, string(row, "reason"), html);
+        add(text, html ? "</p>\n" : ".  \n");
+    }
 }
 
 /* ---- Claims and runs ----------------------------------------------------------------------------------------- */
@@ -105,20 +114,26 @@ static void add_claims(struct inmo_text *text, const json_t *claims, int html)
         return;
     add(text, html ? "<h2 id=\"claims\">Claims, tested</h2>\n" : "## Claims, tested\n\n");
     add(text, html ? "<p class=\"note\">" : "");
-    add(text, "Difference of NDCG@20 (times 100) over the same users, mean over the seeds for each of them; 95 % interval; p "
+    add(text, "Difference of NDCG@20 (times 100) over the same users, mean over the seeds for each of them; 95 % "
+              "interval; p "
               "by flipping signs 9,999 times, two-sided.");
-    add(text, html ? "</p>\n<div class=\"wide\"><table><thead><tr><th>Claim</th><th></th><th>Difference</th><th>Users</th>"
-                     "<th>p</th></tr></thead><tbody>\n"
-                   : "\n\n| claim | | difference | users | p |\n|---|---|---:|---:|---:|\n");
-    json_array_foreach((json_t *)claims, n, claim) {
+    add(text,
+        html
+            ? "</p>\n<div class=\"wide\"><table><thead><tr><th>Claim</th><th></th><th>Difference</th><th>Users</th>"
+              "<th>p</th></tr></thead><tbody>\n"
+            : "\n\n| claim | | difference | users | p |\n|---|---|---:|---:|---:|\n");
+    json_array_foreach((json_t *)claims, n, claim)
+    {
         add(text, html ? "<tr><th>" : "| ");
         add_words(text, string(claim, "claim"), html);
-        inmo_text_format(text, html ? "<br><small>%s, %s against %s</small></th><td class=\"" : " (%s, %s against %s) | ",
+        inmo_text_format(text,
+                         html ? "<br><small>%s, %s against %s</small></th><td class=\"" : " (%s, %s against %s) | ",
                          string(claim, "experiment"), string(claim, "better"), string(claim, "worse"));
         if (html)
             inmo_text_format(text, "%c\">", *verdict(claim));
         inmo_text_format(text, "%s%s", verdict(claim), html ? "</td>" : " |");
-        inmo_text_format(text, html ? "<td>%+.2f<br><small>%+.2f … %+.2f</small></td><td>" : " %+.2f (%+.2f … %+.2f) | ",
+        inmo_text_format(text,
+                         html ? "<td>%+.2f<br><small>%+.2f … %+.2f</small></td><td>" : " %+.2f (%+.2f … %+.2f) | ",
                          real(claim, "mean"), real(claim, "low"), real(claim, "high"));
         add_count(text, real(claim, "users"));
         inmo_text_format(text, html ? "</td><td>%.4f</td></tr>\n" : " | %.4f |\n", real(claim, "p"));
@@ -132,13 +147,17 @@ static void add_runs(struct inmo_text *text, const json_t *findings, int html)
     size_t n;
     if (json_array_size(json_object_get(findings, "runs")) == 0)
         return;
-    add(text, html ? "<h2 id=\"runs\">Runs</h2>\n<details><summary>Every training: recipe, budget, seed, epochs</summary>\n"
-                     "<div class=\"wide\"><table><thead><tr><th>Run</th><th>Recipe</th><th>Epochs</th><th>Best</th>"
-                     "<th>Validation</th><th>Seconds</th><th>Stopped by</th><th>Parameters</th><th>File</th></tr></thead>"
-                     "<tbody>\n"
-                   : "## Runs\n\n| run | recipe | epochs (of at most) | best | validation | seconds | stopped by | parameters "
-                     "| file |\n|---|---|---:|---:|---:|---:|---|---:|---|\n");
-    json_array_foreach(json_object_get(findings, "runs"), n, run) {
+    add(text,
+        html ? "<h2 id=\"runs\">Runs</h2>\n<details><summary>Every training: recipe, budget, seed, "
+               "epochs</summary>\n"
+               "<div class=\"wide\"><table><thead><tr><th>Run</th><th>Recipe</th><th>Epochs</th><th>Best</th>"
+               "<th>Validation</th><th>Seconds</th><th>Stopped by</th><th>Parameters</th><th>File</th></tr></thead>"
+               "<tbody>\n"
+             : "## Runs\n\n| run | recipe | epochs (of at most) | best | validation | seconds | stopped by | "
+               "parameters "
+               "| file |\n|---|---|---:|---:|---:|---:|---|---:|---|\n");
+    json_array_foreach(json_object_get(findings, "runs"), n, run)
+    {
         const char *next = html ? "</td><td>" : " | ";
         double valid = 100 * real(run, "valid");
         add(text, html ? "<tr><th>" : "| ");
@@ -200,7 +219,8 @@ char *inmo_lab_markdown(const json_t *findings)
     size_t n;
     add(&text, "# INMO, reproduced\n\n");
     add_head(&text, findings, 0);
-    json_array_foreach(json_object_get(findings, "experiments"), n, experiment) {
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment)
+    {
         inmo_text_format(&text, "## %s: %s\n\n", string(experiment, "name"), string(experiment, "title"));
         if (*string(experiment, "note")) {
             add_words(&text, string(experiment, "note"), 0);
@@ -220,7 +240,8 @@ char *inmo_lab_markdown(const json_t *findings)
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#1a1f2b;--soft:#5c6675;--back:#fff;--card:#f6f7f9;--rule:#dfe3e8;"
     "--c0:#2563eb;--c1:#d9480f;--c2:#0b8457;--c3:#8b3fc7;--c4:#b7791f;--c5:#c2255c;--c6:#0c8599;--c7:#5c6675}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa5b5;--back:#12161d;--card:#1a2029;--rule:#2d3644;"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa5b5;--back:#12161d;--card:#1a2029;--rule:#"
+    "2d3644;"
     "--c0:#6ea8fe;--c1:#ff922b;--c2:#51cf90;--c3:#c79bf2;--c4:#ffd43b;--c5:#faa2c1;--c6:#66d9e8;--c7:#adb5bd}}\n"
     "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;margin:0 auto;"
     "padding:2rem 1.2rem}h1{font-size:2rem;margin:0 0 .5rem}h2{font-size:1.3rem;margin:2.6rem 0 .4rem}"
@@ -231,14 +252,16 @@ static const char style[] =
     "th:first-child{text-align:left;padding-left:0}tbody tr:hover{background:var(--card)}b{color:var(--c0)}"
     "td.y{color:var(--c2);font-weight:600}td.n{color:var(--c1)}td.u{color:var(--soft)}\n"
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.2rem;margin:1rem 0}"
-    "svg{width:100%;max-width:44rem;background:var(--card);border-radius:8px}svg text{font:12px system-ui,sans-serif;"
+    "svg{width:100%;max-width:44rem;background:var(--card);border-radius:8px}svg text{font:12px "
+    "system-ui,sans-serif;"
     "fill:var(--soft)}svg text.title{font-size:15px;font-weight:600;fill:var(--ink)}"
     ".grid{stroke:var(--rule)}.axis{stroke:var(--soft)}.line{fill:none!important;stroke-width:2}"
     "nav a{color:var(--c0);margin-right:1rem}\n"
     ".s0{fill:var(--c0);stroke:var(--c0)}.s1{fill:var(--c1);stroke:var(--c1)}.s2{fill:var(--c2);stroke:var(--c2)}"
     ".s3{fill:var(--c3);stroke:var(--c3)}.s4{fill:var(--c4);stroke:var(--c4)}.s5{fill:var(--c5);stroke:var(--c5)}"
     ".s6{fill:var(--c6);stroke:var(--c6)}.s7{fill:var(--c7);stroke:var(--c7)}"
-    ".plain{fill:var(--c7);opacity:.45}.paper{fill:var(--back);stroke:var(--ink);stroke-width:1.5}.whisker{stroke:var(--ink)}\n"
+    ".plain{fill:var(--c7);opacity:.45}.paper{fill:var(--back);stroke:var(--ink);stroke-width:1.5}.whisker{stroke:"
+    "var(--ink)}\n"
     "@media(max-width:30rem){.figures{grid-template-columns:1fr}}\n";
 
 char *inmo_lab_html(const json_t *findings)
@@ -246,9 +269,10 @@ char *inmo_lab_html(const json_t *findings)
     struct inmo_text text = {0};
     json_t *experiment;
     size_t n;
-    add(&text, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-               "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>INMO, reproduced</title>\n"
-               "<style>\n");
+    add(&text,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>INMO, reproduced</title>\n"
+        "<style>\n");
     add(&text, style);
     add(&text, "</style></head><body>\n<h1>INMO, reproduced</h1>\n");
     add_head(&text, findings, 1);
@@ -257,7 +281,8 @@ char *inmo_lab_html(const json_t *findings)
         inmo_text_format(&text, "<a href=\"#%s\">%s</a>", string(experiment, "name"), string(experiment, "name"));
     add(&text, "</nav>\n");
     add_claims(&text, json_object_get(findings, "claims"), 1);
-    json_array_foreach(json_object_get(findings, "experiments"), n, experiment) {
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment)
+    {
         inmo_text_format(&text, "<h2 id=\"%s\">%s</h2>\n<p class=\"note\">", string(experiment, "name"),
                          string(experiment, "title"));
         add_words(&text, string(experiment, "note"), 1);

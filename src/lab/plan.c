@@ -106,11 +106,14 @@ static enum inmo_status choose_seeds(const char *text, struct inmo_lab *lab, str
             lab->seed[lab->seeds++] = seed;
         }
         if (!good)
-            return inmo_fail(error, INMO_USAGE, "--seeds: found \"%s\", expected up to %d different numbers like 1,2,3 or "
-                             "1..5", text, INMO_LAB_MOST_SEEDS);
+            return inmo_fail(error, INMO_USAGE,
+                             "--seeds: found \"%s\", expected up to %d different numbers like 1,2,3 or "
+                             "1..5",
+                             text, INMO_LAB_MOST_SEEDS);
         at = *end ? end + 1 : end;
     }
-    return lab->seeds > 0 ? INMO_OK : inmo_fail(error, INMO_USAGE, "--seeds: found nothing, expected numbers like 1..5");
+    return lab->seeds > 0 ? INMO_OK
+                          : inmo_fail(error, INMO_USAGE, "--seeds: found nothing, expected numbers like 1..5");
 }
 
 static enum inmo_status check_only(const char *only, struct inmo_error *error)
@@ -121,8 +124,8 @@ static enum inmo_status check_only(const char *only, struct inmo_error *error)
         snprintf(word, sizeof word, "%.*s", (int)(at[length - 1] == '*' ? length - 1 : length), at);
         const struct inmo_model_kind *kind = inmo_model_kind_find(word);
         if (!kind || strcmp(kind->name, word) != 0)
-            return inmo_fail(error, INMO_USAGE, "--only: found \"%.*s\", expected models out of %s", (int)length, at,
-                             inmo_model_names);
+            return inmo_fail(error, INMO_USAGE, "--only: found \"%.*s\", expected models out of %s", (int)length,
+                             at, inmo_model_names);
     }
     return INMO_OK;
 }
@@ -168,7 +171,8 @@ enum inmo_status inmo_lab_plan_data(struct inmo_lab *lab, struct inmo_error *err
         return status;
     lab->users = dataset->users.count;
     lab->items = dataset->items.count;
-    lab->interactions = inmo_csr_count(&dataset->train) + inmo_csr_count(&dataset->valid) + inmo_csr_count(&dataset->test);
+    lab->interactions =
+        inmo_csr_count(&dataset->train) + inmo_csr_count(&dataset->valid) + inmo_csr_count(&dataset->test);
     lab->paper_data = inmo_paper_data(lab->users, lab->items, lab->interactions);
     /* The parts of one seed say what the data is, whatever filters it went through. */
     lab->data.hash = hash_of(hash_of(hash_of(0, &dataset->train), &dataset->valid), &dataset->test);
@@ -210,8 +214,8 @@ static enum inmo_status add_rows(struct inmo_lab *lab, const struct inmo_lab_exp
 }
 
 /* Number of the run that this row needs with this seed; a new one if nobody has needed it yet. */
-static enum inmo_status find_run(struct inmo_lab *lab, const struct inmo_lab_row *row, uint64_t seed, size_t *number,
-                                 struct inmo_error *error)
+static enum inmo_status find_run(struct inmo_lab *lab, const struct inmo_lab_row *row, uint64_t seed,
+                                 size_t *number, struct inmo_error *error)
 {
     struct inmo_lab_run run = {.system = row->system, .trained = row->trained, .seed = seed};
     enum inmo_status status = inmo_lab_run_plan(&run, &lab->data, lab->options, error);

@@ -13,8 +13,8 @@ enum inmo_status inmo_lab_plan_data(struct inmo_lab *lab, struct inmo_error *err
 /* Rows, and the runs behind them, each once. */
 enum inmo_status inmo_lab_plan_runs(struct inmo_lab *lab, struct inmo_error *error);
 /* Does what is not in the folder yet; *trained counts them. */
-enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, const struct inmo_hooks *hooks, int *trained,
-                                  struct inmo_error *error);
+enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, const struct inmo_hooks *hooks,
+                                  int *trained, struct inmo_error *error);
 void inmo_lab_plan_free(struct inmo_lab *lab);
 
 #endif

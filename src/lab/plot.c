@@ -3,7 +3,17 @@
 
 #include <math.h>
 
-enum { WIDTH = 640, HEIGHT = 380, LEFT = 64, RIGHT = 16, TOP = 36, BOTTOM = 50, LINE = 18, COLOURS = 8, MOST_TICKS = 12 };
+enum {
+    WIDTH = 640,
+    HEIGHT = 380,
+    LEFT = 64,
+    RIGHT = 16,
+    TOP = 36,
+    BOTTOM = 50,
+    LINE = 18,
+    COLOURS = 8,
+    MOST_TICKS = 12
+};
 
 static void escaped(struct inmo_text *text, const char *words)
 {
@@ -79,7 +89,8 @@ static void measure(const struct inmo_plot *plot, struct axis *x, struct axis *y
     *y = (struct axis){.low = INFINITY, .high = -INFINITY, .from = HEIGHT - BOTTOM, .to = TOP};
     for (size_t s = 0; s < plot->series_count; s++)
         for (size_t n = 0; n < plot->series[s].count; n++) {
-            double spread = plot->series[s].spread && isfinite(plot->series[s].spread[n]) ? plot->series[s].spread[n] : 0;
+            double spread =
+                plot->series[s].spread && isfinite(plot->series[s].spread[n]) ? plot->series[s].spread[n] : 0;
             double at = plot->series[s].x[n], value = plot->series[s].y[n];
             if (!isfinite(value))
                 continue;
@@ -114,12 +125,13 @@ static void open_picture(struct inmo_text *text, const char *title, int height)
     words(text, LEFT, 20, "class=\"title\"", title);
 }
 
-static void draw_axes(struct inmo_text *text, const struct inmo_plot *plot, const struct axis *x, const struct axis *y)
+static void draw_axes(struct inmo_text *text, const struct inmo_plot *plot, const struct axis *x,
+                      const struct axis *y)
 {
     for (int n = 0; n < y->ticks; n++) {
         double at = place(y, y->tick[n]);
-        inmo_text_format(text, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT, WIDTH - RIGHT,
-                         at, at);
+        inmo_text_format(text, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
+                         WIDTH - RIGHT, at, at);
         words(text, LEFT - 10, at + 4, "text-anchor=\"end\"", y->name[n]);
     }
     for (int n = 0; n < x->ticks; n++) {
@@ -142,10 +154,11 @@ static void draw_axes(struct inmo_text *text, const struct inmo_plot *plot, cons
 static void draw_mark(struct inmo_text *text, size_t series, double x, double y)
 {
     if (series % 3 == 0)
-        inmo_text_format(text, "<circle class=\"s%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", series % COLOURS, x, y);
+        inmo_text_format(text, "<circle class=\"s%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", series % COLOURS, x,
+                         y);
     else if (series % 3 == 1)
-        inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"7\" height=\"7\"/>\n", series % COLOURS,
-                         x - 3.5, y - 3.5);
+        inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"7\" height=\"7\"/>\n",
+                         series % COLOURS, x - 3.5, y - 3.5);
     else
         inmo_text_format(text, "<path class=\"s%zu\" d=\"M%.1f %.1fl4.5 8h-9z\"/>\n", series % COLOURS, x, y - 5);
 }
@@ -169,7 +182,8 @@ static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, si
             continue;
         if (series->spread && isfinite(series->spread[n]) && series->spread[n] > 0)
             inmo_text_format(text, "<path class=\"line s%zu\" d=\"M%.1f %.1fV%.1f\"/>\n", s % COLOURS, at,
-                             place(y, series->y[n] - series->spread[n]), place(y, series->y[n] + series->spread[n]));
+                             place(y, series->y[n] - series->spread[n]),
+                             place(y, series->y[n] + series->spread[n]));
         if (series->count <= 40) /* of a long curve the line is enough */
             draw_mark(text, s, at, place(y, series->y[n]));
     }
@@ -212,7 +226,8 @@ void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit,
     open_picture(text, title, bottom + BOTTOM);
     for (int n = 0; n < axis.ticks; n++) {
         double at = place(&axis, axis.tick[n]);
-        inmo_text_format(text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP, bottom);
+        inmo_text_format(text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP,
+                         bottom);
         words(text, at, bottom + 17, "text-anchor=\"middle\"", axis.name[n]);
     }
     words(text, (axis.from + axis.to) / 2, bottom + 38, "text-anchor=\"middle\"", unit);
@@ -222,8 +237,8 @@ void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit,
         words(text, NAMES - 8, top + 15, "text-anchor=\"end\"", label[n]);
         if (!isfinite(value[n]) || value[n] <= 0)
             continue;
-        inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n", n % COLOURS,
-                         axis.from, top, place(&axis, log10(value[n])) - axis.from, BAR - 12);
+        inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n",
+                         n % COLOURS, axis.from, top, place(&axis, log10(value[n])) - axis.from, BAR - 12);
         snprintf(number, sizeof number, "%.3g s", value[n]);
         words(text, place(&axis, log10(value[n])) + 6, top + 15, "", number);
     }
@@ -248,7 +263,8 @@ void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct in
     open_picture(text, title, bottom + 30 + (others ? 22 : 0));
     for (int n = 0; n < axis.ticks; n++) {
         double at = place(&axis, axis.tick[n]);
-        inmo_text_format(text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP, bottom);
+        inmo_text_format(text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP,
+                         bottom);
         words(text, at, bottom + 17, "text-anchor=\"middle\"", axis.name[n]);
     }
     for (size_t n = 0; n < count; n++) {

@@ -1,5 +1,6 @@
-/* plot.h - small charts as SVG text inside a page: lines over x, bars, and ladders of systems. Colours are classes of the
- * page's style (s0 to s7), so that they change with it between light and dark; every series also has a mark of its own. */
+/* plot.h - small charts as SVG text inside a page: lines over x, bars, and ladders of systems. Colours are
+ * classes of the page's style (s0 to s7), so that they change with it between light and dark; every series also
+ * has a mark of its own. */
 #ifndef INMO_LAB_PLOT_H
 #define INMO_LAB_PLOT_H
 
@@ -7,13 +8,13 @@
 
 struct inmo_plot_series {
     const char *label;
-    const double *x, *y;  // (count) x ascending; a y that is not finite leaves a gap
-    const double *spread; // (count) drawn as a bar up and down; NULL: none
+    const double *x, *y;   // (count) x ascending; a y that is not finite leaves a gap
+    const double *spread;  // (count) drawn as a bar up and down; NULL: none
     size_t count;
 };
 struct inmo_plot {
     const char *title, *x, *y;
-    int log_x;  /* logarithmic; 0 is drawn one decade left of the smallest other x */
+    int log_x; /* logarithmic; 0 is drawn one decade left of the smallest other x */
     const struct inmo_plot_series *series;
     size_t series_count;
 };

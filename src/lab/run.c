@@ -84,7 +84,8 @@ static enum inmo_status save(const struct inmo_lab_run *run, const char *folder,
 }
 
 /* The arrays that the file has; none is missing for want of memory alone. */
-static enum inmo_status take_arrays(struct inmo_lab_run *run, const struct inmo_tensorfile *file, struct inmo_error *error)
+static enum inmo_status take_arrays(struct inmo_lab_run *run, const struct inmo_tensorfile *file,
+                                    struct inmo_error *error)
 {
     for (size_t n = 0; n < inmo_tensorfile_count(file); n++) {
         const struct inmo_tensor *found = inmo_tensorfile_at(file, n);
@@ -159,9 +160,9 @@ static json_t *groups_json(const struct inmo_report *report)
 }
 
 /* Adds an evaluation to the result: what came of it, or why the system cannot do it. */
-static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model *model, const struct inmo_dataset *dataset,
-                              const char *name, json_t *evaluations, const struct inmo_hooks *hooks,
-                              struct inmo_error *error)
+static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model *model,
+                              const struct inmo_dataset *dataset, const char *name, json_t *evaluations,
+                              const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     size_t number_of_it = json_array_size(evaluations);
     struct inmo_eval_options options;
@@ -177,9 +178,9 @@ static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model 
     }
     if (status)
         return inmo_fail(error, status, "%s: %.900s", run->what, found.message);
-    json_array_append_new(evaluations, json_pack("{ss sf sf so}", "name", name, "seconds", report->seconds,
-                                                 "inference_seconds", report->inference_seconds, "groups",
-                                                 groups_json(report)));
+    json_array_append_new(evaluations,
+                          json_pack("{ss sf sf so}", "name", name, "seconds", report->seconds, "inference_seconds",
+                                    report->inference_seconds, "groups", groups_json(report)));
     run->users = dataset->users.count;
     run->ndcg[number_of_it] = inmo_alloc((size_t)run->users, sizeof(float));
     if (dataset->scenario == INMO_NEW_USERS_ITEMS)
@@ -197,12 +198,13 @@ static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model 
 int inmo_lab_run_judges_unseen(const struct inmo_lab_run *run)
 {
     return run->trained == INMO_NEW_USERS_ITEMS ||
-           (run->trained == INMO_TRANSDUCTIVE && inmo_model_kind_find(run->system.model)->provider == &inmo_provider_inmo);
+           (run->trained == INMO_TRANSDUCTIVE &&
+            inmo_model_kind_find(run->system.model)->provider == &inmo_provider_inmo);
 }
 
-static enum inmo_status judge_all(struct inmo_lab_run *run, struct inmo_lab_data *data, const struct inmo_model *model,
-                                  const struct inmo_dataset *dataset, json_t *evaluations,
-                                  const struct inmo_hooks *hooks, struct inmo_error *error)
+static enum inmo_status judge_all(struct inmo_lab_run *run, struct inmo_lab_data *data,
+                                  const struct inmo_model *model, const struct inmo_dataset *dataset,
+                                  json_t *evaluations, const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     if (run->trained == INMO_NEW_INTERACTIONS)
@@ -263,11 +265,11 @@ enum inmo_status inmo_lab_run_do(struct inmo_lab_run *run, struct inmo_lab_data 
             goto done;
     }
     run->result = json_pack("{ss so* sO si si so so so ss sI so}", "system", run->what, "error",
-                            *found.message ? json_string(found.message) : NULL, "evaluations", evaluations, "epochs",
-                            report.epochs, "best_epoch", report.best_epoch, "valid", number(report.best_score),
-                            "seconds", number(report.seconds), "seconds_per_epoch", number(report.seconds_per_epoch),
-                            "stopped", report.stopped, "parameters", (json_int_t)info.parameters, "record",
-                            json_loads(info.record, 0, NULL));
+                            *found.message ? json_string(found.message) : NULL, "evaluations", evaluations,
+                            "epochs", report.epochs, "best_epoch", report.best_epoch, "valid",
+                            number(report.best_score), "seconds", number(report.seconds), "seconds_per_epoch",
+                            number(report.seconds_per_epoch), "stopped", report.stopped, "parameters",
+                            (json_int_t)info.parameters, "record", json_loads(info.record, 0, NULL));
     status = run->result ? save(run, folder, error) : inmo_fail_memory(error, "a run");
     if (!status && checkpoint)
         unlink(checkpoint);
@@ -280,13 +282,15 @@ done:
 
 /* ---- Looking things up --------------------------------------------------------------------------------------- */
 
-int inmo_lab_run_evaluation(const struct inmo_lab_run *run, const char *name, const json_t **found, const char **reason)
+int inmo_lab_run_evaluation(const struct inmo_lab_run *run, const char *name, const json_t **found,
+                            const char **reason)
 {
     json_t *evaluations = json_object_get(run->result, "evaluations"), *evaluation;
     size_t n;
     *found = NULL;
     *reason = json_string_value(json_object_get(run->result, "error"));
-    json_array_foreach(evaluations, n, evaluation) {
+    json_array_foreach(evaluations, n, evaluation)
+    {
         const char *its_name = json_string_value(json_object_get(evaluation, "name"));
         if (!its_name || strcmp(its_name, name) != 0)
             continue;
@@ -298,7 +302,8 @@ int inmo_lab_run_evaluation(const struct inmo_lab_run *run, const char *name, co
     return -1;
 }
 
-double inmo_lab_run_value(const struct inmo_lab_run *run, const char *evaluation, const char *group, const char *metric)
+double inmo_lab_run_value(const struct inmo_lab_run *run, const char *evaluation, const char *group,
+                          const char *metric)
 {
     const json_t *found, *value;
     const char *reason;

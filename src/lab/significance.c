@@ -1,7 +1,8 @@
-/* significance.c - the sign-flip test: were the two systems alike, each user's difference might as well have had the other
- * sign. So the signs are drawn at random DRAWS times, and p is the share of draws (with the real one) whose mean is as far
- * from 0 as the real mean. It needs no distribution of the differences, most of which are 0. Signs are bits of the random
- * stream (draw, user / 64): the same at any number of threads, nothing stored. Cost: DRAWS additions a user. */
+/* significance.c - the sign-flip test: were the two systems alike, each user's difference might as well have had
+ * the other sign. So the signs are drawn at random DRAWS times, and p is the share of draws (with the real one)
+ * whose mean is as far from 0 as the real mean. It needs no distribution of the differences, most of which are
+ * 0. Signs are bits of the random stream (draw, user / 64): the same at any number of threads, nothing stored.
+ * Cost: DRAWS additions a user. */
 #include "lab/significance.h"
 
 #include "base/memory.h"
@@ -43,12 +44,14 @@ enum inmo_status inmo_paired_test(const double *difference, int64_t count, struc
 #pragma omp parallel for reduction(+ : as_far) num_threads(inmo_threads())
     for (int draw = 0; draw < DRAWS; draw++)
         /* sums in another order differ by rounding */
-        as_far += fabs(flipped_sum(kept, moved, inmo_key((uint64_t)draw, INMO_STREAM_SIGN))) >= fabs(sum) * (1 - 1e-12);
+        as_far +=
+            fabs(flipped_sum(kept, moved, inmo_key((uint64_t)draw, INMO_STREAM_SIGN))) >= fabs(sum) * (1 - 1e-12);
     inmo_free(kept);
     *test = (struct inmo_paired_test){.users = users, .p = (1 + (double)as_far) / (1 + DRAWS)};
     if (users > 0)
         test->mean = sum / (double)users;
-    error_of_mean = users > 1 ? sqrt(fmax(squares - sum * test->mean, 0) / (double)(users - 1) / (double)users) : NAN;
+    error_of_mean =
+        users > 1 ? sqrt(fmax(squares - sum * test->mean, 0) / (double)(users - 1) / (double)users) : NAN;
     test->low = test->mean - 1.96 * error_of_mean;
     test->high = test->mean + 1.96 * error_of_mean;
     return INMO_OK;

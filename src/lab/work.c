@@ -1,7 +1,7 @@
 /* work.c - doing the runs: how long it will take, one after the other, and what to say meanwhile.
  *
- * The time is said before it starts: a system that has a finished run takes as long as that one did, and of the others one
- * epoch is trained and thrown away. It is a bound from above, because a training may stop early. */
+ * The time is said before it starts: a system that has a finished run takes as long as that one did, and of the
+ * others one epoch is trained and thrown away. It is a bound from above, because a training may stop early. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "lab/plan.h"
@@ -144,8 +144,8 @@ static void say_done(const struct inmo_lab *lab, size_t number, const double *ex
     write_duration(sum_of(lab, expected), left, sizeof left);
     if (isfinite(ndcg))
         snprintf(found, sizeof found, "NDCG@20 %.2f", ndcg);
-    inmo_note(hooks, INMO_NOTE, "run %zu of %zu: %s: %s (%.1f s)%s%s; at most %s left", done, lab->runs, run->what, found,
-              seconds, reason ? ": " : "", reason ? reason : "", left);
+    inmo_note(hooks, INMO_NOTE, "run %zu of %zu: %s: %s (%.1f s)%s%s; at most %s left", done, lab->runs, run->what,
+              found, seconds, reason ? ": " : "", reason ? reason : "", left);
 }
 
 /* Rows with a run that is not there leave the plan. */
@@ -165,8 +165,8 @@ static void keep_finished(struct inmo_lab *lab)
     lab->rows = kept;
 }
 
-enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, const struct inmo_hooks *hooks, int *trained,
-                                  struct inmo_error *error)
+enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, const struct inmo_hooks *hooks,
+                                  int *trained, struct inmo_error *error)
 {
     struct passing passing = {.hooks = hooks};
     const struct inmo_hooks passed = {&passing, pass_log, pass_progress, pass_interrupted};
@@ -176,7 +176,8 @@ enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, cons
     enum inmo_status status = expected ? INMO_OK : inmo_fail_memory(error, "the runs");
     for (size_t n = 0; n < lab->runs && !status; n++) {
         status = inmo_lab_run_load(&lab->run[n], folder, hooks, error);
-        if (!status && lab->options->finished && !lab->run[n].result && !can_train(&lab->run[n])) /* why it cannot */
+        if (!status && lab->options->finished && !lab->run[n].result &&
+            !can_train(&lab->run[n])) /* why it cannot */
             status = inmo_lab_run_do(&lab->run[n], &lab->data, folder, &passed, error);
         pending += lab->run[n].result == NULL;
     }

@@ -17,7 +17,8 @@ enum { EXPONENTIAL_FLOPS = 24 }; /* of the series in kernel/vector.c, its scalin
 enum { ADAM_FLOPS = 13 };
 #define DROPOUT 0.5
 
-/* ---- What must be done ---------------------------------------------------------------------------------------- */
+/* ---- What must be done
+ * ---------------------------------------------------------------------------------------- */
 
 static int descending(const void *a, const void *b)
 {
@@ -56,7 +57,8 @@ double inmo_trial_limit(const struct inmo_trial *trial, const struct inmo_machin
     return fmax(memory, arithmetic);
 }
 
-/* ---- Sparse products ------------------------------------------------------------------------------------------ */
+/* ---- Sparse products
+ * ------------------------------------------------------------------------------------------ */
 
 static void count_product(const struct inmo_trials *trials, struct inmo_trial *trial, int half, int32_t *asked)
 {
@@ -148,7 +150,8 @@ static enum inmo_status run_embeddings(struct inmo_trials *trials, struct inmo_e
     return INMO_OK;
 }
 
-/* ---- Losses and Adam ------------------------------------------------------------------------------------------ */
+/* ---- Losses and Adam
+ * ------------------------------------------------------------------------------------------ */
 
 /* Three products of users and negatives, the exponentials between them; each positive is read for its score and
  * its pull on the user, and each user of the batch for its pull on the positive. */
@@ -210,12 +213,13 @@ static void count_adam(const struct inmo_trials *trials, struct inmo_trial *tria
 static enum inmo_status run_adam(struct inmo_trials *trials, struct inmo_error *error)
 {
     (void)error;
-    inmo_adam_rows(trials->graph->nodes, DIM, inmo_adam_at(1e-3, 1000), trials->gradient, trials->m,
-                   trials->v, trials->out);
+    inmo_adam_rows(trials->graph->nodes, DIM, inmo_adam_at(1e-3, 1000), trials->gradient, trials->m, trials->v,
+                   trials->out);
     return INMO_OK;
 }
 
-/* ---- Ranking -------------------------------------------------------------------------------------------------- */
+/* ---- Ranking
+ * -------------------------------------------------------------------------------------------------- */
 
 static void count_rank(const struct inmo_trials *trials, struct inmo_trial *trial)
 {
@@ -259,7 +263,8 @@ static enum inmo_status run_quantised(struct inmo_trials *trials, struct inmo_er
     return inmo_quantised_top(trials->quantised, trials->x, NULL, &top, NULL, error);
 }
 
-/* ---- All of them ---------------------------------------------------------------------------------------------- */
+/* ---- All of them
+ * ---------------------------------------------------------------------------------------------- */
 
 void inmo_trials_free(struct inmo_trials *trials)
 {
@@ -370,8 +375,8 @@ enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct 
     if (!status)
         status = make_arrays(trials, error);
     if (!status) {
-        struct inmo_binding binding = {trials->graph, DIM, trials->graph->nodes, trials->identity,
-                                       trials->identity, trials->graph->users};
+        struct inmo_binding binding = {
+            trials->graph, DIM, trials->graph->nodes, trials->identity, trials->identity, trials->graph->users};
         trials->provider = inmo_provider_inmo.create(&binding, 0, 0);
         asked = inmo_alloc((size_t)trials->graph->nodes, sizeof *asked);
         if (!trials->provider || !asked)

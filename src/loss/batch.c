@@ -16,7 +16,8 @@ void inmo_grouping_free(struct inmo_grouping *grouping)
     *grouping = (struct inmo_grouping){0};
 }
 
-enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_grouping *out, struct inmo_error *error)
+enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_grouping *out,
+                                    struct inmo_error *error)
 {
     struct inmo_grouping grouping = {.space = space, .most = most};
     grouping.number = inmo_alloc((size_t)most, sizeof *grouping.number);
@@ -25,7 +26,8 @@ enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_gro
     grouping.entry = inmo_alloc((size_t)most, sizeof *grouping.entry);
     grouping.row = inmo_alloc((size_t)most, sizeof *grouping.row);
     grouping.key = inmo_alloc(2 * (size_t)most + 1, sizeof *grouping.key);
-    if (!grouping.number || !grouping.node || !grouping.offset || !grouping.entry || !grouping.row || !grouping.key) {
+    if (!grouping.number || !grouping.node || !grouping.offset || !grouping.entry || !grouping.row ||
+        !grouping.key) {
         inmo_grouping_free(&grouping);
         return inmo_fail_memory(error, "a batch");
     }
@@ -34,8 +36,8 @@ enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_gro
     return INMO_OK;
 }
 
-/* Keys (number, place) in ascending order: by digits of the number, lowest first; the places are so already. Returns
- * where they are. */
+/* Keys (number, place) in ascending order: by digits of the number, lowest first; the places are so already.
+ * Returns where they are. */
 static const uint64_t *sort(struct inmo_grouping *grouping, int32_t count)
 {
     enum { MOST_BITS = 10, MOST_PASSES = 4 };

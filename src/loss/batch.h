@@ -21,8 +21,8 @@ struct inmo_grouping {
 enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_grouping *grouping,
                                     struct inmo_error *error);
 void inmo_grouping_free(struct inmo_grouping *grouping);
-/* Groups the first count of number. Its cost grows with count alone, not with a larger space; serial, as a batch is small and
- * several can be grouped at once. */
+/* Groups the first count of number. Its cost grows with count alone, not with a larger space; serial, as a batch
+ * is small and several can be grouped at once. */
 void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count);
 /* How many of the different numbers are below a bound. */
 int32_t inmo_grouping_below(const struct inmo_grouping *grouping, int32_t bound);

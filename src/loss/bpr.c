@@ -17,7 +17,8 @@ static double sum_of(const double *term, int32_t count)
 }
 
 /* factor ‖x‖², its gradient added. */
-static double square_norm(const struct inmo_kernels *kernels, int dim, double factor, const float *x, float *gradient)
+static double square_norm(const struct inmo_kernels *kernels, int dim, double factor, const float *x,
+                          float *gradient)
 {
     kernels->add_scaled(dim, (float)(2 * factor), x, gradient);
     return factor * (double)kernels->dot(dim, x, x);
@@ -31,8 +32,8 @@ double inmo_bpr_forward(const struct inmo_bpr *bpr)
     for (int32_t chunk = 0; chunk < chunks; chunk++) {
         int32_t b = chunk * CHUNK, count = batch - b < CHUNK ? batch - b : CHUNK;
         float margin[CHUNK];
-        kernels->margins(count, bpr->dim, bpr->x, bpr->index + b, bpr->index + batch + b, bpr->index + 2 * batch + b,
-                         bpr->w, margin);
+        kernels->margins(count, bpr->dim, bpr->x, bpr->index + b, bpr->index + batch + b,
+                         bpr->index + 2 * batch + b, bpr->w, margin);
         bpr->term[chunk] = bpr->factor * kernels->softplus(count, (float)bpr->factor, margin, bpr->coefficient + b);
     }
     return sum_of(bpr->term, chunks);
@@ -89,7 +90,8 @@ double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping 
     for (int32_t chunk = 0; chunk < chunks; chunk++) {
         int32_t last = (chunk + 1) * CHUNK < count ? (chunk + 1) * CHUNK : count;
         double squares = 0;
-        memset(gradient + (size_t)(chunk * CHUNK) * dim, 0, (size_t)(last - chunk * CHUNK) * dim * sizeof *gradient);
+        memset(gradient + (size_t)(chunk * CHUNK) * dim, 0,
+               (size_t)(last - chunk * CHUNK) * dim * sizeof *gradient);
         for (int32_t n = chunk * CHUNK; n < last; n++) {
             float *sum = gradient + (size_t)n * dim;
             int32_t begin = grouping->offset[n], end = grouping->offset[n + 1];
@@ -146,7 +148,8 @@ struct inmo_terms inmo_bpr_terms(const struct inmo_bpr *bpr, const struct inmo_g
     return (struct inmo_terms){offset, row, factor, bpr->x};
 }
 
-double inmo_bpr_square_norms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first, int32_t count)
+double inmo_bpr_square_norms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+                             int32_t count)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     double sum = 0;

@@ -14,28 +14,28 @@
 
 #include <stdint.h>
 
-enum { INMO_BPR_CHUNK = 64 };  /* triples whose losses are added up together */
+enum { INMO_BPR_CHUNK = 64 }; /* triples whose losses are added up together */
 
 struct inmo_bpr {
     int32_t batch;
     int dim;
-    double factor;             /* 1 / batch, or beta / batch */
-    double l2;                 /* lambda / batch: l2 ‖x_row‖² more for each place */
-    const float *x;            // rows
-    const int32_t *index;      // (3 batch) rows of x: users, positives, negatives
-    const float *w;            // (dim) or NULL for 1
-    float *coefficient;        // (batch) scratch: factor * sigmoid(s_neg - s_pos)
-    double *term;              // (3 batch / CHUNK + 1) scratch
-    int32_t *term_row;         // (7 batch) scratch of inmo_bpr_terms, each row's at its own place
-    float *term_factor;        // (7 batch)
+    double factor;         /* 1 / batch, or beta / batch */
+    double l2;             /* lambda / batch: l2 ‖x_row‖² more for each place */
+    const float *x;        // rows
+    const int32_t *index;  // (3 batch) rows of x: users, positives, negatives
+    const float *w;        // (dim) or NULL for 1
+    float *coefficient;    // (batch) scratch: factor * sigmoid(s_neg - s_pos)
+    double *term;          // (3 batch / CHUNK + 1) scratch
+    int32_t *term_row;     // (7 batch) scratch of inmo_bpr_terms, each row's at its own place
+    float *term_factor;    // (7 batch)
 };
 /* Returns the loss without l2 and leaves the coefficients for backward. */
 double inmo_bpr_forward(const struct inmo_bpr *bpr);
 /* gradient[n] is that of row n of the grouping. Returns the part of the loss that l2 is. */
 double inmo_bpr_backward(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, float *gradient);
-/* The same in pieces, serially, for rows of the grouping from first on; without w, and x by rows of the grouping. Forward: the
- * triples whose users they are. Backward: what their gradients are sums of; it must come after forward of all triples that
- * name one of the rows. */
+/* The same in pieces, serially, for rows of the grouping from first on; without w, and x by rows of the
+ * grouping. Forward: the triples whose users they are. Backward: what their gradients are sums of; it must come
+ * after forward of all triples that name one of the rows. */
 double inmo_bpr_forward_rows(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
                              int32_t count);
 struct inmo_terms inmo_bpr_terms(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
@@ -54,9 +54,9 @@ struct inmo_pair_loss {
 };
 double inmo_pair_loss(const void *context, int32_t first, int32_t positives, const float *score, float *ds);
 
-/* Σ_n places(n) l2 ‖x_n‖², n the rows of the grouping, l2 that of users for nodes below users; x_n and its gradient are row n
- * or, if by_node, row rows.node[n]; of x_n only some columns count. Adds the gradient and returns the sum. term: (rows /
- * CHUNK + 1) scratch. */
+/* Σ_n places(n) l2 ‖x_n‖², n the rows of the grouping, l2 that of users for nodes below users; x_n and its
+ * gradient are row n or, if by_node, row rows.node[n]; of x_n only some columns count. Adds the gradient and
+ * returns the sum. term: (rows / CHUNK + 1) scratch. */
 struct inmo_norms {
     int32_t users;
     double user_l2, item_l2;

@@ -1,5 +1,5 @@
-/* listwise.c - see listwise.h. Cost of a step with B users, M negatives: 6 B M d flops in products, B M exponentials,
- * and two gathers over the batch's interactions. */
+/* listwise.c - see listwise.h. Cost of a step with B users, M negatives: 6 B M d flops in products, B M
+ * exponentials, and two gathers over the batch's interactions. */
 #include "loss/listwise.h"
 
 #include "base/memory.h"
@@ -37,12 +37,16 @@ void inmo_listwise_free(struct inmo_listwise *listwise)
     *listwise = (struct inmo_listwise){0};
 }
 
-enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps, int32_t most_steps,
-                                    int32_t negatives, int dim, double temperature, double l2, struct inmo_listwise *out,
-                                    struct inmo_error *error)
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps,
+                                    int32_t most_steps, int32_t negatives, int dim, double temperature, double l2,
+                                    struct inmo_listwise *out, struct inmo_error *error)
 {
-    struct inmo_listwise made = {.graph = graph, .dim = dim, .negatives = negatives, .temperature = temperature,
-                                 .l2 = l2, .order_epoch = -1};
+    struct inmo_listwise made = {.graph = graph,
+                                 .dim = dim,
+                                 .negatives = negatives,
+                                 .temperature = temperature,
+                                 .l2 = l2,
+                                 .order_epoch = -1};
     size_t users = (size_t)graph->users, m = (size_t)negatives, d = (size_t)dim;
     int32_t fewest;
     enum inmo_status status = INMO_OK;
@@ -61,8 +65,8 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
     made.block = inmo_alloc(GROUPS * (size_t)block_users(negatives) * (d + m), sizeof(float));
     made.sum = inmo_alloc(GROUPS * m * d, sizeof(float));
     made.term = inmo_alloc((size_t)made.batch, sizeof *made.term);
-    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.rest || !made.in_batch || !made.negative ||
-        !made.block || !made.sum || !made.term)
+    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.rest || !made.in_batch ||
+        !made.negative || !made.block || !made.sum || !made.term)
         status = inmo_fail_memory(error, "the listwise loss");
     if (status) {
         inmo_listwise_free(&made);
@@ -109,12 +113,14 @@ void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t s
     }
 }
 
-/* A positive's part of the loss: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability that goes to the negatives. Both
- * ends of an interaction come here with the same numbers, so that nothing is kept for each interaction. */
+/* A positive's part of the loss: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability that goes to the
+ * negatives. Both ends of an interaction come here with the same numbers, so that nothing is kept for each
+ * interaction. */
 struct judged {
     double gap, missed;
 };
-static inline struct judged judge(const struct inmo_listwise *listwise, int32_t u, const float *user, const float *item)
+static inline struct judged judge(const struct inmo_listwise *listwise, int32_t u, const float *user,
+                                  const float *item)
 {
     double gap = listwise->rest[u] - inmo_kernels()->dot(listwise->dim, user, item) / listwise->temperature;
     return (struct judged){gap, 1 / (1 + exp(-gap))};
@@ -136,8 +142,8 @@ static double judge_user(struct inmo_listwise *listwise, int32_t n, const float 
     const float *row = r + (size_t)u * d;
     float *gradient = dr + (size_t)u * d;
     double factor = 1 / listwise->temperature, highest, sum, spread = 0, loss = 0, share = share_of(listwise, u);
-    /* Everything after is in differences of logarithms, so that a user whose positives lie far apart neither overflows
-     * nor divides by zero. */
+    /* Everything after is in differences of logarithms, so that a user whose positives lie far apart neither
+     * overflows nor divides by zero. */
     highest = factor * kernels->largest(listwise->negatives, score);
     sum = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
     listwise->rest[u] = highest + log(sum);
@@ -167,13 +173,13 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
     float *user = space, *score = space + (size_t)block_users(negatives) * d;
     for (int32_t n = 0; n < count; n++)
         memcpy(user + (size_t)n * d, r + (size_t)listwise->who[first + n] * d, d * sizeof *user);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1, user, dim, listwise->negative, dim, 0,
-                score, negatives);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1, user, dim, listwise->negative,
+                dim, 0, score, negatives);
     for (int32_t n = 0; n < count; n++)
         listwise->term[first + n] = judge_user(listwise, first + n, r, score + (size_t)n * m, dr);
     /* the negatives' gradient += score' user; user becomes score negative */
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, negatives, dim, count, 1, score, negatives, user, dim, 1, sum,
-                dim);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, negatives, dim, count, 1, score, negatives, user, dim, 1,
+                sum, dim);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, dim, negatives, 1, score, negatives,
                 listwise->negative, dim, 0, user, dim);
     for (int32_t n = 0; n < count; n++)
@@ -197,15 +203,15 @@ static void pull_items(const struct inmo_listwise *listwise, const float *r, flo
             const float *user = r + (size_t)u * d;
             if (!listwise->in_batch[u])
                 continue;
-            kernels->add_scaled(listwise->dim,
-                                (float)(-share_of(listwise, u) * factor *
-                                        judge(listwise, u, user, r + (size_t)v * d).missed),
-                                user, sum);
+            kernels->add_scaled(
+                listwise->dim,
+                (float)(-share_of(listwise, u) * factor * judge(listwise, u, user, r + (size_t)v * d).missed), user,
+                sum);
             norms += graph->inverse_degree[u];
         }
         if (listwise->l2 > 0)
-            kernels->add_scaled(listwise->dim, (float)(2 * listwise->l2 / listwise->count * norms), r + (size_t)v * d,
-                                sum);
+            kernels->add_scaled(listwise->dim, (float)(2 * listwise->l2 / listwise->count * norms),
+                                r + (size_t)v * d, sum);
     }
 }
 

@@ -22,11 +22,11 @@ struct inmo_listwise {
     const struct inmo_graph *graph;
     int dim;
     int32_t batch, negatives;
-    double temperature, l2;  /* l2: lambda */
-    int32_t *who;       // (batch) users of the step
-    int32_t count;      // of them
-    int32_t *drawn;     // (negatives) items of the step
-    int32_t *order;     // (users) of the running epoch
+    double temperature, l2; /* l2: lambda */
+    int32_t *who;           // (batch) users of the step
+    int32_t count;          // of them
+    int32_t *drawn;         // (negatives) items of the step
+    int32_t *order;         // (users) of the running epoch
     int64_t order_epoch;
     int32_t *eligible, eligible_count;  // users with an interaction, by their first numbers
     double *rest;       // (users) log of the sum of the negatives' exponentials; valid for users of the step
@@ -37,9 +37,9 @@ struct inmo_listwise {
     double *term;       // (batch)
 };
 
-enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps, int32_t most_steps,
-                                    int32_t negatives, int dim, double temperature, double l2, struct inmo_listwise *listwise,
-                                    struct inmo_error *error);
+enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps,
+                                    int32_t most_steps, int32_t negatives, int dim, double temperature, double l2,
+                                    struct inmo_listwise *listwise, struct inmo_error *error);
 void inmo_listwise_free(struct inmo_listwise *listwise);
 int64_t inmo_listwise_steps(const struct inmo_listwise *listwise); /* an epoch */
 /* Chooses the users and negatives of a step. */

@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-/* Whether a row has a column takes a search in a list that is anywhere in memory; a bit of a small map spares it nearly
- * always. */
+/* Whether a row has a column takes a search in a list that is anywhere in memory; a bit of a small map spares it
+ * nearly always. */
 static uint64_t hash_of(const struct inmo_sampler *sampler, int32_t row, int32_t column)
 {
     uint64_t pair = (uint64_t)(uint32_t)row << 32 | (uint32_t)column;
@@ -14,7 +14,7 @@ static uint64_t hash_of(const struct inmo_sampler *sampler, int32_t row, int32_t
 
 static enum inmo_status note_interactions(struct inmo_sampler *sampler, struct inmo_error *error)
 {
-    enum { BITS_EACH = 4 };  /* so that one column in five is looked for in vain, at most */
+    enum { BITS_EACH = 4 }; /* so that one column in five is looked for in vain, at most */
     const struct inmo_csr *list = &sampler->list;
     for (sampler->bits = 6; 1ll << sampler->bits < BITS_EACH * inmo_csr_count(list);)
         sampler->bits++;
@@ -29,7 +29,8 @@ static enum inmo_status note_interactions(struct inmo_sampler *sampler, struct i
     return INMO_OK;
 }
 
-enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_sampler *sampler, struct inmo_error *error)
+enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_sampler *sampler,
+                                   struct inmo_error *error)
 {
     int32_t count = 0;
     int32_t *eligible = inmo_alloc((size_t)list->rows, sizeof *eligible);
@@ -78,7 +79,8 @@ void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t
         int64_t at[PASS];
         for (int32_t n = 0; n < here; n++) {
             base[n] = inmo_random(key, (uint64_t)(first + begin + n));
-            row[begin + n] = sampler->eligible[inmo_random_below(inmo_random(base[n], 0), (uint32_t)sampler->count)];
+            row[begin + n] =
+                sampler->eligible[inmo_random_below(inmo_random(base[n], 0), (uint32_t)sampler->count)];
         }
         for (int32_t n = 0; n < here; n++) {
             uint32_t degree = (uint32_t)inmo_csr_degree(list, row[begin + n]);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { USERS = 256, COLUMNS = 128 };  /* of a block of users; of a panel of negatives */
+enum { USERS = 256, COLUMNS = 128 }; /* of a block of users; of a panel of negatives */
 
 void inmo_softmax_free(struct inmo_softmax *softmax)
 {
@@ -59,7 +59,8 @@ static double judge_user(struct inmo_softmax *softmax, int32_t b)
     const float *user = softmax->user + (size_t)b * d, *positive = softmax->positive + (size_t)b * d;
     float *user_gradient = softmax->gradient + (size_t)b * d;
     float *positive_gradient = softmax->gradient + ((size_t)softmax->batch + (size_t)b) * d;
-    double factor = 1 / softmax->temperature, score = factor * kernels->dot(dim, user, positive), highest = score, sum;
+    double factor = 1 / softmax->temperature, score = factor * kernels->dot(dim, user, positive), highest = score,
+           sum;
     double scale, pull, loss;
     highest = fmax(highest, factor * kernels->largest(softmax->negatives, share));
     sum = kernels->exponentials(softmax->negatives, (float)factor, (float)highest, share) + exp(score - highest);

@@ -12,13 +12,13 @@
 struct inmo_softmax {
     int32_t batch, negatives;
     int dim;
-    double temperature, l2;  /* l2: lambda / batch, on users and positives */
-    float *user;     // (batch, dim) copies of the rows
-    float *positive; // (batch, dim)
-    float *negative; // (negatives, dim)
-    float *share;    // (batch, negatives) e^score, then the gradient of the score
-    float *gradient; // (2 batch + negatives, dim) of users, positives, negatives
-    double *term;    // (batch)
+    double temperature, l2; /* l2: lambda / batch, on users and positives */
+    float *user;            // (batch, dim) copies of the rows
+    float *positive;        // (batch, dim)
+    float *negative;        // (negatives, dim)
+    float *share;           // (batch, negatives) e^score, then the gradient of the score
+    float *gradient;        // (2 batch + negatives, dim) of users, positives, negatives
+    double *term;           // (batch)
 };
 enum inmo_status inmo_softmax_make(int32_t batch, int32_t negatives, int dim, struct inmo_softmax *softmax,
                                    struct inmo_error *error);

@@ -27,7 +27,8 @@ int32_t inmo_head_rows(const struct inmo_head *head, int width, int dim)
     return (int32_t)((size + dim - 1) / dim);
 }
 
-/* ---- The dot product ------------------------------------------------------------------------------------------ */
+/* ---- The dot product
+ * ------------------------------------------------------------------------------------------ */
 
 struct inmo_head_state {
     int width;

@@ -1,10 +1,11 @@
-/* head.h - the third part of a model, after provider and backbone (seam.h): how a pair of representations is scored.
+/* head.h - the third part of a model, after provider and backbone (seam.h): how a pair of representations is
+ * scored.
  *
  *     score of (u, i) = head(r_u, r_i)
  *
- * Models without one score by the dot product. A head sees representations alone, so it stands on any provider and
- * backbone. Its own parameters, of any shapes, follow the backbone's in the block, filled up with zeros to whole
- * rows. It may ask for wider embeddings than --dim, and have stages: parts that are first trained alone. */
+ * Models without one score by the dot product. A head sees representations alone, so it stands on any provider
+ * and backbone. Its own parameters, of any shapes, follow the backbone's in the block, filled up with zeros to
+ * whole rows. It may ask for wider embeddings than --dim, and have stages: parts that are first trained alone. */
 #ifndef INMO_MODEL_HEAD_H
 #define INMO_MODEL_HEAD_H
 
@@ -15,16 +16,16 @@ struct inmo_columns {
     int first, count;
 };
 
-/* The pairs of a batch: each of B positives with its k negatives, k + 1 pairs one after the other, the positive first.
- * They are given as places of rows of r: users (B), positives (B), negatives (B, k). */
+/* The pairs of a batch: each of B positives with its k negatives, k + 1 pairs one after the other, the positive
+ * first. They are given as places of rows of r: users (B), positives (B), negatives (B, k). */
 struct inmo_pairs {
     int32_t batch, negatives;       /* B, k */
     const int32_t *row;             // (2 B + k B) row of each place
     int32_t rows, user_rows;        /* the first user_rows rows are users, the others items */
     const int32_t *offset, *entry;  // (rows + 1), (2 B + k B) places of each row, ascending
     const float *r;                 // (rows, width)
-    /* Loss of the pairs of some positives from first on, and its derivative by each score; ds may be score. Called from
-     * several threads at once. */
+    /* Loss of the pairs of some positives from first on, and its derivative by each score; ds may be score.
+     * Called from several threads at once. */
     double (*judge)(const void *context, int32_t first, int32_t positives, const float *score, float *ds);
     const void *context;
 };
@@ -49,8 +50,9 @@ struct inmo_head {
     /* Of its own parameters, after run. */
     const float *(*own_gradient)(const struct inmo_head_state *state);
 
-    /* Full ranking: what is computed once for all items, (items, width); and the scores (count, items) of users (count,
-     * width) at most `users` at a time. score is called from several threads; scratch is the caller's own. */
+    /* Full ranking: what is computed once for all items, (items, width); and the scores (count, items) of users
+     * (count, width) at most `users` at a time. score is called from several threads; scratch is the caller's
+     * own. */
     struct inmo_head_scores *(*open)(int width, const float *own, const float *item, int32_t items);
     void (*close)(struct inmo_head_scores *scores);
     void (*score)(const struct inmo_head_scores *scores, const float *user, int32_t count, void *scratch,

@@ -26,11 +26,13 @@ static const struct inmo_model_kind kinds[] = {
     {"mult-vae", "vae", NULL, NULL, &inmo_system_mult_vae, NULL},
     {"popular", NULL, NULL, NULL, &inmo_system_popular, NULL},
 };
-const char inmo_model_names[] = "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
-                                "neumf|imc-gae|imc-lightgcn|imc-lgcn|idcf-lightgcn|idcf-lgcn|item-knn|knn|ease|ials|als|gf-cf|"
-                                "mult-vae|vae|popular";
-const char inmo_models_for_unseen[] = "an inmo model, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf or "
-                                      "mult-vae";
+const char inmo_model_names[] =
+    "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
+    "neumf|imc-gae|imc-lightgcn|imc-lgcn|idcf-lightgcn|idcf-lgcn|item-knn|knn|ease|ials|als|gf-cf|"
+    "mult-vae|vae|popular";
+const char inmo_models_for_unseen[] =
+    "an inmo model, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf or "
+    "mult-vae";
 
 const struct inmo_model_kind *inmo_model_kind_find(const char *name)
 {

@@ -15,7 +15,7 @@ struct inmo_model_kind {
     const struct inmo_provider *provider;
     const struct inmo_backbone *backbone;
     const struct inmo_system *system;
-    const struct inmo_head *head;  /* NULL: scores are dot products */
+    const struct inmo_head *head; /* NULL: scores are dot products */
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
 /* Kind n of the list, from 0; NULL when there are not so many. */
@@ -53,21 +53,21 @@ enum { INMO_WALK_NEIGHBOURS = 30 };
 
 struct inmo_model {
     const struct inmo_model_kind *kind;
-    int dim, layers;             /* columns of e */
-    double alpha_reached;        /* of the epoch whose parameters these are */
-    double popularity;           /* exponent of an item's degree in its representation */
-    double walks;                /* weight of short walks in a score (score/walk.h); 0: none */
-    int walk_neighbours;         /* of each item, at most */
-    int alpha_one;               /* outside training alpha is 1, not the one reached */
+    int dim, layers;                 /* columns of e */
+    double alpha_reached;            /* of the epoch whose parameters these are */
+    double popularity;               /* exponent of an item's degree in its representation */
+    double walks;                    /* weight of short walks in a score (score/walk.h); 0: none */
+    int walk_neighbours;             /* of each item, at most */
+    int alpha_one;                   /* outside training alpha is 1, not the one reached */
     struct inmo_idmap users, items;  // those with training interactions
     struct inmo_csr train, valid;    // among them
-    int32_t rows;                // bound parameter rows
-    const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
-    const float *parameter;      // (rows + extra rows, dim); NULL for systems
-    float *own;                  // (own rows, dim) of provider, backbone and head, never in the file's memory; NULL for systems
+    int32_t rows;                    // bound parameter rows
+    const int32_t *node_of_row;      // (rows) template -> node of this model; NULL: row = node
+    const float *parameter;          // (rows + extra rows, dim); NULL for systems
+    float *own;  // (own rows, dim) of provider, backbone and head, never in the file's memory; NULL for systems
     struct inmo_tensor *tensor;  // (tensors) of a system, in the order of its rules; NULL for others
     size_t tensors;
-    void *tensor_block;          // owner of all tensors' numbers; NULL: each is allocated, or the file's
+    void *tensor_block;  // owner of all tensors' numbers; NULL: each is allocated, or the file's
     char *configuration, *record;
     struct inmo_tensorfile *file;  // owner of the arrays; NULL: they are allocated one by one
     int32_t *owned_nodes;          // node_of_row of a loaded model, which the file has in two parts
@@ -77,7 +77,8 @@ int64_t inmo_model_parameter_count(const struct inmo_model *model);
 int inmo_model_width(const struct inmo_model *model); /* columns of r; 0: no vectors */
 /* Rows that the own parameters of provider, backbone and head take, one after the other. */
 int32_t inmo_own_rows(const struct inmo_model_kind *kind, int dim, int layers);
-/* Part n of them, and 1; 0 past the last. Their numbers stand one after the other, too: only the head's end has zeros. */
+/* Part n of them, and 1; 0 past the last. Their numbers stand one after the other, too: only the head's end has
+ * zeros. */
 int inmo_model_part(const struct inmo_model *model, int n, struct inmo_part *part);
 const float *inmo_model_head(const struct inmo_model *model);
 /* The backbone's among them. */
@@ -97,7 +98,7 @@ struct inmo_model_binding {
     int32_t *node_of_row;  // (rows) -1 where the graph does not have the node
     int32_t *model_user;   // (users of the graph) number in the model, or -1
     int32_t *model_item;
-    int32_t *graph_item;   // (items of the model) number in the graph, or -1
+    int32_t *graph_item;  // (items of the model) number in the graph, or -1
 };
 enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct inmo_graph *graph,
                                  const struct inmo_idmap *users, const struct inmo_idmap *items,
@@ -106,8 +107,8 @@ void inmo_model_unbind(struct inmo_model_binding *bound);
 
 /* Whether L2 falls on r, by the word of either. */
 int inmo_regularises_output(const struct inmo_model_kind *kind);
-/* Representations of all nodes of a graph by provider and backbone: r (nodes, width), and memory (nodes, memory width) or
- * NULL. own: what provider and backbone have beside rows of nodes; popularity: see readout.h. */
+/* Representations of all nodes of a graph by provider and backbone: r (nodes, width), and memory (nodes, memory
+ * width) or NULL. own: what provider and backbone have beside rows of nodes; popularity: see readout.h. */
 enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct inmo_binding *binding, int layers,
                                 const float *parameter, const float *own, double alpha, double popularity, float *r,
                                 float *memory, struct inmo_error *error);

@@ -27,8 +27,8 @@ static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_
     return (struct inmo_tensor){name, dtype, count, 0, data};
 }
 
-/* The own parameters of provider, backbone and head as arrays over model->own; part keeps their names. Returns how many there
- * are. */
+/* The own parameters of provider, backbone and head as arrays over model->own; part keeps their names. Returns
+ * how many there are. */
 static size_t list_parts(const struct inmo_model *model, struct inmo_part *part, struct inmo_tensor *tensor)
 {
     const float *at = model->own;
@@ -43,7 +43,8 @@ static size_t list_parts(const struct inmo_model *model, struct inmo_part *part,
     return count;
 }
 
-enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force, struct inmo_error *error)
+enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force,
+                                 struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     const struct inmo_provider *provider = model->kind->provider;
@@ -53,13 +54,16 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     struct inmo_tensor tensor[12 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[] = {
-        {"model", model->kind->name},  {"dim", dim},
-        {"layers", layers},            {"alpha_reached", alpha},
+        {"model", model->kind->name},
+        {"dim", dim},
+        {"layers", layers},
+        {"alpha_reached", alpha},
         {"popularity", popularity},
         {"walks", walks},
         {"walk_neighbours", neighbours},
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
-        {"configuration", model->configuration}, {"record", model->record},
+        {"configuration", model->configuration},
+        {"record", model->record},
     };
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
@@ -93,8 +97,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         tensor[count++] = model->tensor[n];
     if (provider)
         count += list_parts(model, part, tensor + count);
-    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, sizeof metadata / sizeof *metadata,
-                                   tensor, count, error);
+    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata,
+                                   sizeof metadata / sizeof *metadata, tensor, count, error);
     inmo_free(template_item);
     return status;
 }
@@ -105,8 +109,8 @@ static enum inmo_status bad(const char *path, const char *what, struct inmo_erro
 }
 
 /* Copies the template numbers of one side as nodes; the list must be ascending and in range. */
-static enum inmo_status load_templates(const char *path, const struct inmo_tensor *list, int32_t count, int32_t first,
-                                       int32_t *node, struct inmo_error *error)
+static enum inmo_status load_templates(const char *path, const struct inmo_tensor *list, int32_t count,
+                                       int32_t first, int32_t *node, struct inmo_error *error)
 {
     const int32_t *number = list->data;
     for (int64_t n = 0; n < list->rows; n++) {
@@ -150,8 +154,8 @@ static enum inmo_status load_parts(struct inmo_model *model, struct inmo_error *
     count = list_parts(model, part, tensor);
     for (size_t n = 0; n < count && !status; n++) {
         size_t size = (size_t)inmo_part_size(part + n, model->dim);
-        status = inmo_tensorfile_get(model->file, tensor[n].name, INMO_F32, tensor[n].rows, tensor[n].columns, &found,
-                                     error);
+        status = inmo_tensorfile_get(model->file, tensor[n].name, INMO_F32, tensor[n].rows, tensor[n].columns,
+                                     &found, error);
         if (!status)
             memcpy(at, found.data, size * sizeof *at);
         at += size;
@@ -183,7 +187,8 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
         model->node_of_row = *nodes;
         status = load_templates(path, &users, model->users.count, 0, *nodes, error);
         if (!status)
-            status = load_templates(path, &items, model->items.count, model->users.count, *nodes + users.rows, error);
+            status =
+                load_templates(path, &items, model->items.count, model->users.count, *nodes + users.rows, error);
         if (status)
             return status;
     }
@@ -221,9 +226,8 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->walk_neighbours = neighbours ? atoi(neighbours) : INMO_WALK_NEIGHBOURS;
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
     if (model->dim < 1 || model->dim > 8192 || model->layers < 0 || model->layers > 16 ||
-        !isfinite(model->alpha_reached) || !isfinite(model->popularity) ||
-        !isfinite(model->walks) || model->walks < 0 || model->walk_neighbours < 1 ||
-        (model->walks > 0 && !inmo_kind_takes_walks(model->kind)))
+        !isfinite(model->alpha_reached) || !isfinite(model->popularity) || !isfinite(model->walks) ||
+        model->walks < 0 || model->walk_neighbours < 1 || (model->walks > 0 && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
@@ -249,9 +253,11 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
     if (!status)
         status = inmo_stored_ids(model->file, "items", path, &model->items, error);
     if (!status)
-        status = inmo_stored_list(model->file, "train", path, model->users.count, model->items.count, &model->train, error);
+        status = inmo_stored_list(model->file, "train", path, model->users.count, model->items.count, &model->train,
+                                  error);
     if (!status)
-        status = inmo_stored_list(model->file, "valid", path, model->users.count, model->items.count, &model->valid, error);
+        status = inmo_stored_list(model->file, "valid", path, model->users.count, model->items.count, &model->valid,
+                                  error);
     if (!status)
         status = load_parameters(path, model, &nodes, error);
     if (status)

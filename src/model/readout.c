@@ -13,7 +13,8 @@ void inmo_readout_scales(const struct inmo_graph *graph, double popularity, floa
     }
 }
 
-void inmo_readout(const struct inmo_graph *graph, const struct inmo_rows *rows, int width, const float *scale, float *x)
+void inmo_readout(const struct inmo_graph *graph, const struct inmo_rows *rows, int width, const float *scale,
+                  float *x)
 {
     int32_t count = rows ? rows->count : graph->nodes;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())

@@ -19,7 +19,8 @@ enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct
         goto done;
     }
     kind->provider->begin(provider, own, &moment);
-    if (kind->backbone->represent(binding->graph, binding->dim, layers, inmo_kind_backbone_own(kind, binding->dim, own),
+    if (kind->backbone->represent(binding->graph, binding->dim, layers,
+                                  inmo_kind_backbone_own(kind, binding->dim, own),
                                   kind->provider->forward(provider, parameter, NULL), r, memory))
         status = inmo_fail_memory(error, "the representations");
     if (!status && popularity != 0) {

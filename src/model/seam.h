@@ -3,11 +3,12 @@
  *     parameters --provider--> e (embeddings) --backbone--> r (representations)
  *     gradient  <--provider-- de             <--backbone-- dr
  *
- * A provider knows nothing of what its embeddings are used for, a backbone nothing of where they come from. A backbone
- * may have parameters of its own, whole rows of dim numbers that follow the provider's in one block, and r may be
- * wider than e. Both work on all nodes or, where that is enough, on the rows a step needs; which of the two is the
- * backbone's word (needs_all): MF needs e of the batch only, LightGCN of every node. Both own their buffers, made once
- * before the first step; what forward and backward return stays valid until the next call. */
+ * A provider knows nothing of what its embeddings are used for, a backbone nothing of where they come from. A
+ * backbone may have parameters of its own, whole rows of dim numbers that follow the provider's in one block,
+ * and r may be wider than e. Both work on all nodes or, where that is enough, on the rows a step needs; which of
+ * the two is the backbone's word (needs_all): MF needs e of the batch only, LightGCN of every node. Both own
+ * their buffers, made once before the first step; what forward and backward return stays valid until the next
+ * call. */
 #ifndef INMO_MODEL_SEAM_H
 #define INMO_MODEL_SEAM_H
 
@@ -31,20 +32,20 @@ struct inmo_binding {
     int32_t user_rows;           // where rows are templates: those of users come first
 };
 
-/* Gradient of the parameter block: value[n] is that of the provider's row rows->node[n], and its other rows have none; rows
- * NULL: all its rows are there; value NULL: its rows are frozen. */
+/* Gradient of the parameter block: value[n] is that of the provider's row rows->node[n], and its other rows have
+ * none; rows NULL: all its rows are there; value NULL: its rows are frozen. */
 struct inmo_gradient {
     float *value;
     const struct inmo_rows *rows;
-    const float *weights; // (provider's own rows, dim); NULL: it has none
-    const float *own;  // (backbone's rows, dim) likewise
-    const float *head; // (head's rows, dim) likewise
+    const float *weights;  // (provider's own rows, dim); NULL: it has none
+    const float *own;      // (backbone's rows, dim) likewise
+    const float *head;     // (head's rows, dim) likewise
 };
 
 /* What a training step changes about the computation. Outside training: both dropouts 0. */
 struct inmo_moment {
-    double alpha, dropout;  /* the provider's */
-    double graph_dropout;   /* the backbone's */
+    double alpha, dropout; /* the provider's */
+    double graph_dropout;  /* the backbone's */
     uint64_t seed;
     int64_t step;
 };
@@ -54,7 +55,7 @@ struct inmo_part {
     char name[32];
     int32_t rows;
     int32_t columns; /* 0: dim, as all have but a head's */
-    int is_vector; /* one row, and a vector in files */
+    int is_vector;   /* one row, and a vector in files */
 };
 
 struct inmo_provider_state;
@@ -65,36 +66,38 @@ struct inmo_provider {
     int extra_rows;         /* parameter rows after the bound ones */
     int regularises_output; /* L2 falls on r (1) or on e (0) */
     int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
-    const char *frozen_from; /* the rows are the embeddings of a trained model of this name, and stay; NULL: they learn */
-    int base_rows;          /* rows of dim numbers that base fills; 0: it can say nothing of somebody unseen */
+    const char
+        *frozen_from; /* the rows are the embeddings of a trained model of this name, and stay; NULL: they learn */
+    int base_rows;    /* rows of dim numbers that base fills; 0: it can say nothing of somebody unseen */
     /* Part n of the weights it has beside its rows, and 1; 0 past the last. NULL: it has none. */
     int (*part)(int dim, int n, struct inmo_part *part);
     void (*start)(int dim, uint64_t key, float *weights);
     struct inmo_provider_state *(*create)(const struct inmo_binding *binding, int32_t most_rows, int for_training);
     void (*destroy)(struct inmo_provider_state *state);
     void (*begin)(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment);
-    /* Rows of the parameter block that forward reads for these nodes and backward has a gradient for. Asked after begin,
-     * with the rows that forward and backward will get. NULL, or rows NULL: all. */
+    /* Rows of the parameter block that forward reads for these nodes and backward has a gradient for. Asked
+     * after begin, with the rows that forward and backward will get. NULL, or rows NULL: all. */
     const struct inmo_rows *(*touches)(struct inmo_provider_state *state, const struct inmo_rows *rows);
     /* e, of all nodes (rows NULL) or by rows. parameter has the rows that touches names, in its order. */
-    const float *(*forward)(struct inmo_provider_state *state, const float *parameter, const struct inmo_rows *rows);
-    /* What the embedding of a user who is not in the graph takes beside the history: e without any (1 row), or all that
-     * complete wants. 0, or -1 when storage is short. */
+    const float *(*forward)(struct inmo_provider_state *state, const float *parameter,
+                            const struct inmo_rows *rows);
+    /* What the embedding of a user who is not in the graph takes beside the history: e without any (1 row), or
+     * all that complete wants. 0, or -1 when storage is short. */
     int (*base)(const struct inmo_binding *binding, const float *parameter, const float *weights, float *base);
     /* Where e is no sum over the history: makes e of the sum over its rows, in place. */
     void (*complete)(const struct inmo_binding *binding, const float *base, float *e);
-    /* What it adds to the loss of a step by itself, between forward and backward: for the batch's nodes, each with its weight
-     * in the mean over the batch (by rows), with the gradient added to de; and l2 times the squared norms of its weights, whose
-     * gradient backward adds. NULL: nothing. */
-    double (*own_loss)(struct inmo_provider_state *state, const struct inmo_rows *rows, const float *weight, double l2,
-                       float *de);
+    /* What it adds to the loss of a step by itself, between forward and backward: for the batch's nodes, each
+     * with its weight in the mean over the batch (by rows), with the gradient added to de; and l2 times the
+     * squared norms of its weights, whose gradient backward adds. NULL: nothing. */
+    double (*own_loss)(struct inmo_provider_state *state, const struct inmo_rows *rows, const float *weight,
+                       double l2, float *de);
     /* de is of the shape forward gave, and may be used up. */
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);
 };
 
-/* Somebody who is not in the graph, seen by it without changing it: what the backbone makes of the embedding e, the
- * items of the history (nodes) and what represent() kept of the graph. degree is the length of the history, which node
- * need not list whole: an affine backbone's r is the sum of what each item adds. */
+/* Somebody who is not in the graph, seen by it without changing it: what the backbone makes of the embedding e,
+ * the items of the history (nodes) and what represent() kept of the graph. degree is the length of the history,
+ * which node need not list whole: an affine backbone's r is the sum of what each item adds. */
 struct inmo_fold {
     const struct inmo_graph *graph;
     int dim, layers;
@@ -102,7 +105,7 @@ struct inmo_fold {
     const float *e;       // (dim)
     const int32_t *node;  // (count)
     int32_t count, degree;
-    float *space;         // (INMO_FOLD_SPACE dim)
+    float *space;  // (INMO_FOLD_SPACE dim)
 };
 enum { INMO_FOLD_SPACE = 4 };
 
@@ -126,15 +129,16 @@ struct inmo_backbone {
     void (*destroy)(struct inmo_backbone_state *state);
     /* Before each step, with its own parameters; NULL: nothing to prepare. */
     void (*begin)(struct inmo_backbone_state *state, const float *own, const struct inmo_moment *moment);
-    /* r by rows, from e of all nodes or by rows. The caller may change it, unless it is e itself or backward reads it. */
+    /* r by rows, from e of all nodes or by rows. The caller may change it, unless it is e itself or backward
+     * reads it. */
     float *(*forward)(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows);
     float *(*backward)(struct inmo_backbone_state *state, const struct inmo_rows *rows, float *dr);
     /* Gradient of its own parameters, after backward; NULL: it has none. */
     const float *(*own_gradient)(const struct inmo_backbone_state *state);
     /* r of all nodes, (nodes, width), and (if memory is not NULL) what folding in somebody unseen takes, (nodes,
      * memory width): see docs/math.md. 0, or -1 when storage is short. */
-    int (*represent)(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e, float *r,
-                     float *memory);
+    int (*represent)(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e,
+                     float *r, float *memory);
     void (*fold)(const struct inmo_fold *fold, float *r);
 };
 
@@ -144,7 +148,9 @@ int inmo_backbone_memory_width(const struct inmo_backbone *backbone, int dim, in
 int32_t inmo_backbone_rows(const struct inmo_backbone *backbone, int dim, int layers);
 int32_t inmo_provider_rows(const struct inmo_provider *provider, int dim);
 
-extern const struct inmo_provider inmo_provider_lookup, inmo_provider_average, inmo_provider_inmo, inmo_provider_idcf;
-extern const struct inmo_backbone inmo_backbone_mf, inmo_backbone_lightgcn, inmo_backbone_ngcf, inmo_backbone_imc_gae;
+extern const struct inmo_provider inmo_provider_lookup, inmo_provider_average, inmo_provider_inmo,
+    inmo_provider_idcf;
+extern const struct inmo_backbone inmo_backbone_mf, inmo_backbone_lightgcn, inmo_backbone_ngcf,
+    inmo_backbone_imc_gae;
 
 #endif

@@ -8,8 +8,8 @@
  *     on a graph    open:  tensors, graph -> a state; score: histories -> scores. Or, where a score is a dot product
  *                   after all, vectors of all nodes, and of somebody unseen by folding in
  *
- * Ranking, validation, recommendation, explanation and files see nothing else. A new system is one file with one of
- * these structures, and its row in model.c. */
+ * Ranking, validation, recommendation, explanation and files see nothing else. A new system is one file with one
+ * of these structures, and its row in model.c. */
 #ifndef INMO_MODEL_SYSTEM_H
 #define INMO_MODEL_SYSTEM_H
 
@@ -22,7 +22,7 @@ struct inmo_model_binding;
 
 /* What somebody has taken: items node[n] - first of the graph, ascending. */
 struct inmo_history {
-    int32_t user;         /* in the graph, or -1 */
+    int32_t user; /* in the graph, or -1 */
     int32_t count, first;
     const int32_t *node;  // (count)
     const float *r;       // what a model with a head scores by; NULL for systems
@@ -42,7 +42,7 @@ enum { INMO_SYSTEM_TENSORS = 16 };
 
 struct inmo_learner;
 struct inmo_learning {
-    int adam;  /* 1: the block has moments; 0: they are NULL */
+    int adam; /* 1: the block has moments; 0: they are NULL */
     /* Rows and columns of each tensor, in the order of the rules. All are F32. */
     void (*shape)(const struct inmo_graph *graph, const struct inmo_train_options *options,
                   struct inmo_tensor *tensor);
@@ -52,16 +52,17 @@ struct inmo_learning {
     void (*destroy)(struct inmo_learner *learner);
     int64_t (*steps_per_epoch)(const struct inmo_learner *learner);
     /* Step 0, 1, ... of the run, which changes the block. Returns the loss; one that is not finite ends the run. */
-    double (*step)(struct inmo_learner *learner, const struct inmo_block *block, int64_t step, double learning_rate);
+    double (*step)(struct inmo_learner *learner, const struct inmo_block *block, int64_t step,
+                   double learning_rate);
 };
 
 struct inmo_system_state;
 struct inmo_system {
-    int personal;   /* 0: everybody gets the same scores */
-    int new_users;  /* serves anybody with a history */
-    int new_items;  /* offers items that were not there in training */
-    int additive;   /* the score is a sum over the history: it can be taken apart, and item j alone finds what is like j */
-    int users;      /* scored at once, at best */
+    int personal;  /* 0: everybody gets the same scores */
+    int new_users; /* serves anybody with a history */
+    int new_items; /* offers items that were not there in training */
+    int additive; /* the score is a sum over the history: it can be taken apart, and item j alone finds what is like j */
+    int users; /* scored at once, at best */
     const struct inmo_tensor_rule *tensor;
     size_t tensors;
     /* Changes the options' defaults, for the recipes "fast" and "paper" alike; NULL: leaves them. */
@@ -74,16 +75,17 @@ struct inmo_system {
                             struct inmo_error *error);
     const struct inmo_learning *learning;
 
-    /* What is wrong with the tensors of a file, or NULL. Their names and types are right already. NULL: no tensors. */
+    /* What is wrong with the tensors of a file, or NULL. Their names and types are right already. NULL: no
+     * tensors. */
     const char *(*check)(const struct inmo_model *model);
     enum inmo_status (*open)(const struct inmo_model *model, const struct inmo_model_binding *bound,
                              struct inmo_system_state **state, struct inmo_error *error);
     void (*close)(struct inmo_system_state *state);
-    /* score (count, items of the graph). Called from several threads; scratch is the caller's own, zero at first. An
-     * item that is not on offer may get any number. */
-    void (*score)(const struct inmo_system_state *state, const struct inmo_history *who, int32_t count, void *scratch,
-                  float *score);
-    size_t (*scratch_bytes)(const struct inmo_system_state *state);  /* NULL: none */
+    /* score (count, items of the graph). Called from several threads; scratch is the caller's own, zero at
+     * first. An item that is not on offer may get any number. */
+    void (*score)(const struct inmo_system_state *state, const struct inmo_history *who, int32_t count,
+                  void *scratch, float *score);
+    size_t (*scratch_bytes)(const struct inmo_system_state *state); /* NULL: none */
 
     /* Instead of score, where the score is the dot product of two vectors of length dim of the model. */
     enum inmo_status (*vectors)(struct inmo_system_state *state, float *r /* (nodes, dim) */,

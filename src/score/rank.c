@@ -23,12 +23,12 @@ struct walked {
 
 /* What one thread works with; filled scores are of all items, and of `users` users. */
 struct workspace {
-    float *user;     // (USERS, dim)
-    float *score;    // (USERS, ITEMS) or (users, items)
-    float *top_score;// (USERS, k)
-    int32_t *hit;    // (ITEMS)
-    int64_t *cursor; // (USERS, MASKS) next masked item
-    void *scratch;   // of the function that fills
+    float *user;       // (USERS, dim)
+    float *score;      // (USERS, ITEMS) or (users, items)
+    float *top_score;  // (USERS, k)
+    int32_t *hit;      // (ITEMS)
+    int64_t *cursor;   // (USERS, MASKS) next masked item
+    void *scratch;     // of the function that fills
     struct walked walked;
 };
 
@@ -66,15 +66,14 @@ static int workspace_make(struct workspace *space, const struct inmo_rank *job)
     space->cursor = inmo_alloc((size_t)USERS * MASKS, sizeof(int64_t));
     if (job->walks && inmo_walk_space_make(&space->walked.space, job->items) != 0)
         return -1;
-    return space->user && space->score && space->top_score && space->hit && space->cursor && space->scratch
-               ? 0
-               : -1;
+    return space->user && space->score && space->top_score && space->hit && space->cursor && space->scratch ? 0
+                                                                                                            : -1;
 }
 
-/* Scores of masked items become -inf, which nothing exceeds. A mask is ascending, so each tile goes on where the last
- * one ended. */
-static void mask_tile(const struct inmo_rank *job, const int32_t *place, int32_t who, int64_t *cursor, int32_t begin,
-                      int32_t end, float *score)
+/* Scores of masked items become -inf, which nothing exceeds. A mask is ascending, so each tile goes on where the
+ * last one ended. */
+static void mask_tile(const struct inmo_rank *job, const int32_t *place, int32_t who, int64_t *cursor,
+                      int32_t begin, int32_t end, float *score)
 {
     for (int m = 0; m < MASKS && job->mask[m]; m++) {
         const struct inmo_csr *mask = job->mask[m];
@@ -98,7 +97,8 @@ static void take_tile(const struct inmo_rank *job, const int32_t *place, int32_t
                       int32_t tile, float *score, struct workspace *space, int32_t *kept)
 {
     size_t k = (size_t)job->k;
-    struct inmo_top top = {job->k, *kept, space->top_score + (size_t)n * k, job->top_item + (size_t)(first + n) * k};
+    struct inmo_top top = {job->k, *kept, space->top_score + (size_t)n * k,
+                           job->top_item + (size_t)(first + n) * k};
     int32_t hits;
     mask_tile(job, place, job->who[first + n], space->cursor + n * MASKS, begin, begin + tile, score);
     hits = inmo_kernels()->above(tile, score, inmo_top_bound(&top), space->hit);
@@ -128,8 +128,8 @@ static int walk_block(const struct inmo_rank *job, const int32_t *place, int32_t
         int32_t u = job->who[first + n], found, kept = 0;
         int32_t *item = walked->item + at;
         float *value = walked->value + at;
-        found = inmo_walks_collect(job->walks, graph->neighbour + graph->offset[u], (int32_t)inmo_graph_degree(graph, u),
-                                   graph->users, &walked->space, item, value);
+        found = inmo_walks_collect(job->walks, graph->neighbour + graph->offset[u],
+                                   (int32_t)inmo_graph_degree(graph, u), graph->users, &walked->space, item, value);
         for (int32_t e = 0; e < found; e++)
             if (!place || place[item[e]] >= 0) {
                 item[kept] = place ? place[item[e]] : item[e];
@@ -168,17 +168,18 @@ static void rank_products(const struct inmo_rank *job, const float *item, const 
     }
 }
 
-static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32_t items, int32_t first, int32_t count,
-                        struct workspace *space, int32_t *kept)
+static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32_t items, int32_t first,
+                        int32_t count, struct workspace *space, int32_t *kept)
 {
     job->fill->scores(job->fill->context, job->who + first, count, space->scratch, space->score);
     for (int32_t n = 0; n < count; n++) {
         float *score = space->score + (size_t)n * (size_t)job->items;
-        for (int32_t c = 0; job->candidate && c < items; c++) /* ascending, so none is overwritten before it moved */
+        for (int32_t c = 0; job->candidate && c < items;
+             c++) /* ascending, so none is overwritten before it moved */
             score[c] = score[job->candidate[c]];
         for (int32_t begin = 0; begin < items; begin += ITEMS)
-            take_tile(job, place, n, first, begin, items - begin < ITEMS ? items - begin : ITEMS, score + begin, space,
-                      kept + n);
+            take_tile(job, place, n, first, begin, items - begin < ITEMS ? items - begin : ITEMS, score + begin,
+                      space, kept + n);
     }
 }
 
@@ -262,8 +263,8 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
             atomic_fetch_add(&done, users);
 #pragma omp critical(inmo_rank_hooks)
             if (hooks && inmo_now() - shown > 0.2) {
-                struct inmo_progress progress = {"ranking", atomic_load(&done), job->count, "users",
-                                                 inmo_now() - start, NAN, NAN, NAN};
+                struct inmo_progress progress = {
+                    "ranking", atomic_load(&done), job->count, "users", inmo_now() - start, NAN, NAN, NAN};
                 shown = inmo_now();
                 inmo_report_progress(hooks, &progress);
                 if (inmo_is_interrupted(hooks))
@@ -308,8 +309,9 @@ enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_er
             for (int j = 0; j < job->dim && ranked; j++)
                 score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
             for (int64_t e = 0; job->walks && ranked && e < inmo_graph_degree(job->walks->graph, u); e++)
-                score[i] += inmo_walks_between(job->walks, job->walks->graph->neighbour[job->walks->graph->offset[u] + e] -
-                                               job->walks->graph->users, i);
+                score[i] += inmo_walks_between(
+                    job->walks,
+                    job->walks->graph->neighbour[job->walks->graph->offset[u] + e] - job->walks->graph->users, i);
         }
         for (int32_t j = 0; j < job->k; j++) {
             int32_t best = -1;

@@ -1,8 +1,8 @@
 /* rank.h - full ranking: the k best items of many users, masked items left out, without ever storing all scores.
  *
- * Users go in blocks, items in tiles; a tile of scores is one BLAS product that stays in the core's cache while it is
- * masked and scanned for entries above the user's k-th best so far. Scores that are no dot products come from a
- * function instead, which fills all items of a few users at a time; masking and scanning are the same. */
+ * Users go in blocks, items in tiles; a tile of scores is one BLAS product that stays in the core's cache while
+ * it is masked and scanned for entries above the user's k-th best so far. Scores that are no dot products come
+ * from a function instead, which fills all items of a few users at a time; masking and scanning are the same. */
 #ifndef INMO_SCORE_RANK_H
 #define INMO_SCORE_RANK_H
 
@@ -18,24 +18,24 @@ struct inmo_fill {
     void (*scores)(const void *context, const int32_t *who, int32_t count, void *scratch, float *score);
     const void *context;
     size_t scratch_bytes;
-    int32_t users;             /* in a call, at most */
+    int32_t users; /* in a call, at most */
 };
 
 struct inmo_rank {
     int dim;
-    const float *user;         // (users, dim)
-    const float *item;         // (items, dim)
-    const struct inmo_fill *fill;  /* not NULL: instead of dim, user and item */
-    const struct inmo_walks *walks;  /* not NULL: added to the dot products; who are users of its graph */
+    const float *user;              // (users, dim)
+    const float *item;              // (items, dim)
+    const struct inmo_fill *fill;   /* not NULL: instead of dim, user and item */
+    const struct inmo_walks *walks; /* not NULL: added to the dot products; who are users of its graph */
     int32_t items;
-    const int32_t *who;        // (count) users to rank for
+    const int32_t *who;  // (count) users to rank for
     int32_t count;
     const struct inmo_csr *mask[4];  // items of the user in any of these are left out; NULL: none
-    const int32_t *candidate;  // (candidates) the only items ranked, ascending; NULL: all
+    const int32_t *candidate;        // (candidates) the only items ranked, ascending; NULL: all
     int32_t candidates;
     int32_t k;
-    int32_t *top_item;         // (count, k) best first, -1 where there are fewer
-    float *top_score;          // (count, k) or NULL
+    int32_t *top_item;  // (count, k) best first, -1 where there are fewer
+    float *top_score;   // (count, k) or NULL
 };
 
 /* Errors: MEMORY, INTERRUPTED. Progress in users. */

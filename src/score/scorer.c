@@ -47,8 +47,8 @@ static enum inmo_status open_system(struct inmo_scorer *scorer, const struct inm
         return status;
     if (system->vectors)
         return system->vectors(scorer->state, scorer->r, error);
-    scorer->fill = (struct inmo_fill){fill_scores, scorer,
-                                      system->scratch_bytes ? system->scratch_bytes(scorer->state) : 0, system->users};
+    scorer->fill = (struct inmo_fill){
+        fill_scores, scorer, system->scratch_bytes ? system->scratch_bytes(scorer->state) : 0, system->users};
     return INMO_OK;
 }
 
@@ -62,8 +62,8 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
     if (with_memory) {
         size_t width = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
         scorer->memory = inmo_alloc((size_t)scorer->graph->nodes * width, sizeof(float));
-        scorer->base = inmo_alloc_zero((size_t)(provider->base_rows > 0 ? provider->base_rows : 1) * (size_t)model->dim,
-                                       sizeof(float));
+        scorer->base = inmo_alloc_zero(
+            (size_t)(provider->base_rows > 0 ? provider->base_rows : 1) * (size_t)model->dim, sizeof(float));
         if (!scorer->memory || !scorer->base)
             return inmo_fail_memory(error, "the representations");
         if (provider->base && provider->base(&bound->binding, model->parameter, model->own, scorer->base))
@@ -77,7 +77,8 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
         scorer->fill = scorer->head.fill;
     }
     if (!status && model->walks > 0)
-        status = inmo_walks_make(graph, model->walks, model->popularity, model->walk_neighbours, NULL, &scorer->walks, error);
+        status = inmo_walks_make(graph, model->walks, model->popularity, model->walk_neighbours, NULL,
+                                 &scorer->walks, error);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* scorer.h - a model on a graph, ready to score: vectors whose dot product is the score, or a system's own function.
- * What evaluation, validation and views use, whatever the model's shape. */
+/* scorer.h - a model on a graph, ready to score: vectors whose dot product is the score, or a system's own
+ * function. What evaluation, validation and views use, whatever the model's shape. */
 #ifndef INMO_SCORE_SCORER_H
 #define INMO_SCORE_SCORER_H
 
@@ -10,16 +10,16 @@
 struct inmo_scorer {
     const struct inmo_model *model;
     const struct inmo_graph *graph;
-    int dim;                          /* columns of r; 0: no vectors */
-    int by_dot;                       /* the score is the dot product of two rows of r */
-    float *r;                         // (nodes, dim)
+    int dim;    /* columns of r; 0: no vectors */
+    int by_dot; /* the score is the dot product of two rows of r */
+    float *r;   // (nodes, dim)
     /* What folding in somebody takes, when asked for; NULL for systems. */
     float *memory;                    // (nodes, the backbone's memory width)
     float *base;                      // (provider's base_rows, model's dim) see seam.h; zero for lookup
     struct inmo_system_state *state;  // of a system, else NULL
     struct inmo_head_source head;     // of a model with a head, else empty
     struct inmo_fill fill;
-    struct inmo_walks *walks;         // added to dot products; NULL: none
+    struct inmo_walks *walks;  // added to dot products; NULL: none
 };
 
 /* Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */

@@ -35,7 +35,8 @@ enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, 
                               inmo_alloc((size_t)graph->items, sizeof(float))};
     struct inmo_walks *walks = inmo_alloc_zero(1, sizeof *walks);
     float *share = inmo_alloc((size_t)graph->users, sizeof *share);
-    struct inmo_near near = {graph, k < graph->items ? k : graph->items, share, INMO_WALK_MOST, walk_weight, &measure};
+    struct inmo_near near = {graph,   k < graph->items ? k : graph->items, share, INMO_WALK_MOST, walk_weight,
+                             &measure};
     size_t size = (size_t)graph->items * (size_t)near.k;
     enum inmo_status status = INMO_OK;
     if (walks) {

@@ -1,10 +1,10 @@
-/* walk.h - short walks on the graph: from an item to one of its users, each as likely as the other, and from there to one
- * of the user's items.
+/* walk.h - short walks on the graph: from an item to one of its users, each as likely as the other, and from
+ * there to one of the user's items.
  *
  *     P(j -> i) = Σ_{v in N_j ∩ N_i} 1/d_j · 1/d_v,      walks(H, i) = weight · d_i^γ · Σ_{j in H} P(j -> i)
  *
- * What only a few people have in common does not fit into vectors of a hundred numbers; walks remember it, as far as the k
- * heaviest of each item go. Added to a score they are sparse: a history of h items has h·k terms. */
+ * What only a few people have in common does not fit into vectors of a hundred numbers; walks remember it, as
+ * far as the k heaviest of each item go. Added to a score they are sparse: a history of h items has h·k terms. */
 #ifndef INMO_SCORE_WALK_H
 #define INMO_SCORE_WALK_H
 
@@ -12,17 +12,18 @@
 #include "graph/graph.h"
 
 struct inmo_walks {
-    const struct inmo_graph *graph;  /* whose users may be named */
+    const struct inmo_graph *graph; /* whose users may be named */
     int32_t items, k;
-    int32_t *item;   // (items, k) where walks from an item lead, heaviest first; -1: no more
-    float *weight;   // (items, k) weight · d_i^γ · P
+    int32_t *item;  // (items, k) where walks from an item lead, heaviest first; -1: no more
+    float *weight;  // (items, k) weight · d_i^γ · P
 };
 
 /* A walk through somebody with more items than this is not taken: it says little and would cost the most. */
 enum { INMO_WALK_MOST = 4000 };
 
 enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
-                                 const struct inmo_hooks *hooks, struct inmo_walks **walks, struct inmo_error *error);
+                                 const struct inmo_hooks *hooks, struct inmo_walks **walks,
+                                 struct inmo_error *error);
 void inmo_walks_free(struct inmo_walks *walks);
 
 /* What one thread adds up in: sum (items) is zero between calls. */

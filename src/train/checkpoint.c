@@ -1,6 +1,6 @@
-/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments and (lazy.h) how far
- * each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they are functions of
- * the step's number. */
+/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments and (lazy.h)
+ * how far each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they
+ * are functions of the step's number. */
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/tensorfile_layout.h"
@@ -75,15 +75,22 @@ static size_t list_arrays(const struct inmo_trainer *trainer, struct inmo_tensor
     return count;
 }
 
-enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
+enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path,
+                                      struct inmo_error *error)
 {
     struct inmo_tensor array[MOST_ARRAYS];
     size_t arrays = list_arrays(trainer, array);
     char fingerprint[32], numbers[8][48];
     struct inmo_metadata metadata[] = {
         {"model", trainer->options->model},
-        {"fingerprint", fingerprint}, {"epoch", numbers[0]},      {"step", numbers[1]},       {"loss_sum", numbers[2]},
-        {"final_loss", numbers[3]},   {"best_epoch", numbers[4]}, {"best_score", numbers[5]}, {"record", trainer->record},
+        {"fingerprint", fingerprint},
+        {"epoch", numbers[0]},
+        {"step", numbers[1]},
+        {"loss_sum", numbers[2]},
+        {"final_loss", numbers[3]},
+        {"best_epoch", numbers[4]},
+        {"best_score", numbers[5]},
+        {"record", trainer->record},
     };
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
     snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
@@ -134,7 +141,8 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
         goto done;
     }
     for (size_t n = 0; n < arrays && !status; n++) {
-        status = inmo_tensorfile_get(file, array[n].name, array[n].dtype, array[n].rows, array[n].columns, &found, error);
+        status = inmo_tensorfile_get(file, array[n].name, array[n].dtype, array[n].rows, array[n].columns, &found,
+                                     error);
         if (!status)
             memcpy((void *)array[n].data, found.data, (size_t)inmo_tensor_bytes(&found));
     }

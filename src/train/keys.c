@@ -24,8 +24,8 @@ static int is_stage_interrupted(void *context)
     return inmo_is_interrupted(context);
 }
 
-/* Whether there is a file to resume from that is not of the first stage: of the second, or something that will be refused
- * there. */
+/* Whether there is a file to resume from that is not of the first stage: of the second, or something that will
+ * be refused there. */
 static enum inmo_status is_past(const struct inmo_train_options *first, int *past, struct inmo_error *error)
 {
     int is_first = 1;

@@ -37,8 +37,8 @@ enum inmo_status inmo_lazy_make(const struct inmo_block *block, int32_t most, st
     lazy.early = inmo_alloc(EARLY + WINDOW, sizeof *lazy.early);
     lazy.decay_m = inmo_alloc(RING, sizeof *lazy.decay_m);
     lazy.decay_root = inmo_alloc(RING, sizeof *lazy.decay_root);
-    if (!lazy.current || !lazy.touched || !lazy.rate || !lazy.pause || !lazy.moment || !lazy.start || !lazy.early || !lazy.decay_m ||
-        !lazy.decay_root) {
+    if (!lazy.current || !lazy.touched || !lazy.rate || !lazy.pause || !lazy.moment || !lazy.start || !lazy.early ||
+        !lazy.decay_m || !lazy.decay_root) {
         inmo_lazy_free(&lazy);
         return inmo_fail_memory(error, "the optimiser");
     }
@@ -167,7 +167,10 @@ void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, 
 static struct inmo_chunk chunk_at(const struct inmo_rows *rows, int64_t first)
 {
     int64_t left = rows->count - first;
-    return (struct inmo_chunk){(int32_t)(left < 0 ? 0 : left < CHUNK ? left : CHUNK), rows->node + (left < 0 ? 0 : first)};
+    return (struct inmo_chunk){(int32_t)(left < 0       ? 0
+                                         : left < CHUNK ? left
+                                                        : CHUNK),
+                               rows->node + (left < 0 ? 0 : first)};
 }
 
 const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows)
@@ -209,8 +212,8 @@ static void pauses_of(struct inmo_lazy *lazy, const int32_t *row, int32_t count,
     }
 }
 
-void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows, int32_t first,
-                          int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient)
+void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows,
+                          int32_t first, int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient)
 {
     struct inmo_pause pause[CHUNK];
     pauses_of(lazy, rows->node + first, count, pause);
@@ -225,7 +228,8 @@ void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
         inmo_lazy_settle(lazy);
 }
 
-void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows, const float *gradient)
+void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows,
+                     const float *gradient)
 {
     struct inmo_adam adam = inmo_adam_at(learning_rate, lazy->now + 1);
     int threads = inmo_threads();

@@ -1,5 +1,6 @@
-/* own.c - see own.h. Training happens in the model's own numbers (users and items with training interactions), so that
- * its tensors need no renumbering; validation in the data set's, through the same binding by ids as every evaluation. */
+/* own.c - see own.h. Training happens in the model's own numbers (users and items with training interactions),
+ * so that its tensors need no renumbering; validation in the data set's, through the same binding by ids as
+ * every evaluation. */
 #include "train/own.h"
 
 #include "base/memory.h"
@@ -79,8 +80,8 @@ enum inmo_status inmo_own_new(struct inmo_trainer *trainer, const struct inmo_mo
     if (!status && own->system->learning)
         status = lay_out(own, trainer->options, error);
     if (!status && own->system->learning)
-        status = own->system->learning->create(own->graph, trainer->options, own->block.parameter, &own->learner,
-                                               error);
+        status =
+            own->system->learning->create(own->graph, trainer->options, own->block.parameter, &own->learner, error);
     if (status)
         goto done;
     trainer->block = own->block;

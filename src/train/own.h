@@ -1,4 +1,5 @@
-/* own.h - a system of its own shape (model/system.h) in training: its model so far, and the means to validate it. */
+/* own.h - a system of its own shape (model/system.h) in training: its model so far, and the means to validate
+ * it. */
 #ifndef INMO_TRAIN_OWN_H
 #define INMO_TRAIN_OWN_H
 

@@ -53,7 +53,8 @@ double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping
         int32_t last = item.chunks > thread ? item.chunks - 1 - (item.chunks - 1 - thread) % threads : -1;
         for (chunk = thread; chunk < item.chunks; chunk += threads) {
             struct inmo_chunk here = chunk_of(rows, item, chunk);
-            struct inmo_chunk next = chunk < last ? chunk_of(rows, item, chunk + threads) : chunk_of(rows, user, thread);
+            struct inmo_chunk next =
+                chunk < last ? chunk_of(rows, item, chunk + threads) : chunk_of(rows, user, thread);
             inmo_lazy_read_chunk(lazy, rows, item.first + chunk * CHUNK, here.count, next);
         }
 #pragma omp barrier

@@ -45,8 +45,8 @@ static enum inmo_status copy_ids(const struct inmo_idmap *from, const int32_t *n
 }
 
 /* The interactions between users and items that are kept. */
-static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *user, const int32_t *item, int32_t users,
-                                  int32_t items, struct inmo_csr *to, struct inmo_error *error)
+static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *user, const int32_t *item,
+                                  int32_t users, int32_t items, struct inmo_csr *to, struct inmo_error *error)
 {
     int64_t *offset = inmo_alloc_zero((size_t)users + 1, sizeof *offset), count = 0;
     int32_t *column = inmo_alloc((size_t)inmo_csr_count(from), sizeof *column);
@@ -78,8 +78,8 @@ static int32_t new_node(const struct inmo_dataset *data, const int32_t *user, co
 }
 
 /* Parameters of the kept nodes, and which node each row has. */
-static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, const int32_t *user, const int32_t *item,
-                                        struct inmo_model *model, struct inmo_error *error)
+static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, const int32_t *user,
+                                        const int32_t *item, struct inmo_model *model, struct inmo_error *error)
 {
     const struct inmo_stepper *stepper = trainer->stepper;
     const float *from = inmo_trainer_parameters(trainer);
@@ -179,8 +179,8 @@ enum inmo_status inmo_trainer_sign(const struct inmo_trainer *trainer, struct in
 {
     size_t record_size = trainer->record ? trainer->record_size : 0;
     int is_between = trainer->step == (int64_t)trainer->epoch * trainer->steps_per_epoch;
-    int32_t epoch = trainer->best_epoch >= 0 ? trainer->best_epoch
-                                             : trainer->epoch - (is_between && trainer->epoch > 0);
+    int32_t epoch =
+        trainer->best_epoch >= 0 ? trainer->best_epoch : trainer->epoch - (is_between && trainer->epoch > 0);
     model->popularity = trainer->options->popularity;
     model->walks = trainer->options->walks;
     model->walk_neighbours = trainer->options->walk_neighbours;

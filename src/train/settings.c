@@ -22,8 +22,10 @@ static const struct inmo_setting table[] = {
      "Share of items that are templates (inmo models) or have keys (idcf)."},
     {"template-rule", 's', AT(template_rule), 0, 0, INMO_TEMPLATE_RULES, "Model", "RULE",
      "How templates are chosen."},
-    {"neighbours", 'i', AT(neighbours), 1, 100000, NULL, "Model", "K", "Nearest items kept for each item (item-knn)."},
-    {"similarity", 's', AT(similarity), 0, 0, "cosine|jaccard", "Model", "WHICH", "Similarity of two items (item-knn)."},
+    {"neighbours", 'i', AT(neighbours), 1, 100000, NULL, "Model", "K",
+     "Nearest items kept for each item (item-knn)."},
+    {"similarity", 's', AT(similarity), 0, 0, "cosine|jaccard", "Model", "WHICH",
+     "Similarity of two items (item-knn)."},
     {"shrinkage", 'r', AT(shrinkage), 0, 1e6, NULL, "Model", "H",
      "Added to the denominator of a similarity, so that few common users count less (item-knn)."},
     {"most-items", 'i', AT(most_items), 0, 1000000, NULL, "Model", "N",
@@ -35,7 +37,7 @@ static const struct inmo_setting table[] = {
     {"low-pass", 'r', AT(low_pass), 0, 1e6, NULL, "Model", "WEIGHT",
      "Weight of the ideal low-pass filter beside the linear one (gf-cf)."},
     {"learning-rate", 'r', AT(learning_rate), 1e-12, 1e3, NULL, "Training", "RATE", "Learning rate of Adam."},
-    {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N", 
+    {"batch", 'i', AT(batch), 1, 1 << 20, NULL, "Training", "N",
      "Triples in a step; users with the listwise loss and for mult-vae."},
     {"least-steps", 'i', AT(least_steps), 0, 1 << 20, NULL, "Training", "N",
      "Fewest steps of an epoch: a small log takes fewer triples or users a step (not mult-vae). 0: no bound."},
@@ -54,7 +56,8 @@ static const struct inmo_setting table[] = {
     {"annealing", 'r', AT(annealing), 0, 1, NULL, "Training", "DELTA",
      "Normalization exponent in epoch n is 1 - DELTA^n / 2; 0 fixes it at 1, and 1 at 0.5."},
     {"popularity", 'r', AT(popularity), -2, 2, NULL, "Model", "GAMMA",
-     "An item's representation is multiplied by its number of interactions to this power; below 0 holds popular items "
+     "An item's representation is multiplied by its number of interactions to this power; below 0 holds popular "
+     "items "
      "back."},
     {"walks", 'r', AT(walks), 0, 1e6, NULL, "Model", "WEIGHT",
      "Weight in a score of short walks from the history's items, by a user, to other items; 0: none."},
@@ -71,13 +74,15 @@ static const struct inmo_setting table[] = {
     {"start-scale", 'r', AT(start_scale), 1e-12, 1e3, NULL, "Training", "SCALE",
      "Spectral start: factor of the singular vectors."},
     {"loss", 's', AT(loss), 0, 0, "bpr|softmax|listwise|bce", "Training", "LOSS",
-     "Pairwise; softmax of a positive over negatives that the batch shares; listwise, the same with all items of each "
+     "Pairwise; softmax of a positive over negatives that the batch shares; listwise, the same with all items of "
+     "each "
      "user at once; or cross entropy, pair by pair. neumf models: bpr or bce."},
     {"negatives", 'i', AT(negatives), 1, 1 << 20, NULL, "Training", "N", "Shared negatives of the softmax loss."},
     {"bce-negatives", 'i', AT(bce_negatives), 1, 1000, NULL, "Training", "N",
      "Negatives of each positive in the bce loss."},
     {"pretrain", 'i', AT(pretrain), 0, 1000000, NULL, "Training", "N",
-     "Epochs that each half, product and perceptron, is first trained alone; --epochs come after them (neumf models)."},
+     "Epochs that each half, product and perceptron, is first trained alone; --epochs come after them (neumf "
+     "models)."},
     {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
      "Scores are divided by this in the softmax loss."},
     {"schedule", 's', AT(schedule), 0, 0, "constant|cosine|eager", "Training", "HOW",
@@ -149,23 +154,28 @@ static const struct {
     {"inmo-neumf", 1e-2, 1e-2, 0.3, 0, 0.01, "normal"},
 };
 
-/* Where a model's best by the same search (docs/results.md: by validation, on one split of Gowalla) is not INMO-LGCN's.
- * Backbones whose representations are several times as wide as the embeddings have 64 dimensions. MF, NGCF and IDCF end
- * higher pairwise: those have a weight of the squared norms here. */
+/* Where a model's best by the same search (docs/results.md: by validation, on one split of Gowalla) is not
+ * INMO-LGCN's. Backbones whose representations are several times as wide as the embeddings have 64 dimensions.
+ * MF, NGCF and IDCF end higher pairwise: those have a weight of the squared norms here. */
 static const struct {
     const char *model;
     double learning_rate, temperature, graph_dropout, pairwise_l2;
     int dim;
 } searched[] = {
-    {"mf", 0.004, 1, 0, 1e-3, 128},        {"inmo-mf", 0.0025, 0.065, 0, 0, 128},
-    {"ngcf", 0.004, 1, 0.1, 1e-3, 64},     {"inmo-ngcf", 0.004, 1, 0.1, 1e-3, 64},
-    {"imc-gae", 0.005, 0.15, 0, 0, 64},    {"inmo-imc-gae", 0.005, 0.15, 0, 0, 64},
-    {"lightgcn", 0.0066, 0.1, 0, 0, 128},  {"imc-lightgcn", 0.0066, 0.1, 0, 0, 128},
+    {"mf", 0.004, 1, 0, 1e-3, 128},
+    {"inmo-mf", 0.0025, 0.065, 0, 0, 128},
+    {"ngcf", 0.004, 1, 0.1, 1e-3, 64},
+    {"inmo-ngcf", 0.004, 1, 0.1, 1e-3, 64},
+    {"imc-gae", 0.005, 0.15, 0, 0, 64},
+    {"inmo-imc-gae", 0.005, 0.15, 0, 0, 64},
+    {"lightgcn", 0.0066, 0.1, 0, 0, 128},
+    {"imc-lightgcn", 0.0066, 0.1, 0, 0, 128},
     {"idcf-lightgcn", 0.001, 1, 0, 1e-4, 128}, /* its keys are trained at LightGCN's rate */
 };
 
-/* What reaches the best quality soonest (docs/results.md): all positives of a user at once against shared negatives,
- * from a spectral start, with few passes over the graph. alpha is annealed slowly and stays where training got to. */
+/* What reaches the best quality soonest (docs/results.md): all positives of a user at once against shared
+ * negatives, from a spectral start, with few passes over the graph. alpha is annealed slowly and stays where
+ * training got to. */
 static void take_fast_recipe(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     int has_own = kind->backbone && kind->backbone->part;
@@ -179,7 +189,8 @@ static void take_fast_recipe(struct inmo_train_options *options, const struct in
     options->popularity = -0.2;
     options->batch = 2048;
     options->negatives = 4096;
-    options->walks = strcmp(kind->name, "inmo-lightgcn") == 0 ? 4 : 0; /* other models are compared as they were published */
+    options->walks =
+        strcmp(kind->name, "inmo-lightgcn") == 0 ? 4 : 0; /* other models are compared as they were published */
     options->temperature = 0.065;
     options->learning_rate = 0.006;
     for (size_t n = 0; n < sizeof searched / sizeof *searched; n++)
@@ -207,8 +218,8 @@ static void take_fast_recipe(struct inmo_train_options *options, const struct in
     options->patience = 18;
 }
 
-/* A system that learns by Adam has its own loss and start: the paper's settings, but a rate that falls to 0 within a few
- * epochs, and from higher up; searched like the others. */
+/* A system that learns by Adam has its own loss and start: the paper's settings, but a rate that falls to 0
+ * within a few epochs, and from higher up; searched like the others. */
 static void hurry(struct inmo_train_options *options)
 {
     options->learning_rate = 0.01;
@@ -220,8 +231,9 @@ static void hurry(struct inmo_train_options *options)
     options->patience = 25;
 }
 
-/* With a head the loss goes by pairs. From a random start it takes hundreds of epochs, pretraining among them; here the
- * product's half starts where the other models do. Picked by validation on one small log (docs/results.md). */
+/* With a head the loss goes by pairs. From a random start it takes hundreds of epochs, pretraining among them;
+ * here the product's half starts where the other models do. Picked by validation on one small log
+ * (docs/results.md). */
 static void take_pair_recipe(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     options->init = "normal";
@@ -325,11 +337,11 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
     if (!status && inmo_model_kind_find(options->model)->head && strcmp(options->loss, "bce") != 0 &&
         strcmp(options->loss, "bpr") != 0)
         status = inmo_fail(error, INMO_USAGE,
-                           "--loss: found '%s', expected bce or bpr for %s, whose score is no dot product", options->loss,
-                           options->model);
+                           "--loss: found '%s', expected bce or bpr for %s, whose score is no dot product",
+                           options->loss, options->model);
     if (!status && options->walks > 0 && !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
-        status = inmo_fail(error, INMO_USAGE, "--walks: %s has no scores that are products of vectors to add them to",
-                           options->model);
+        status = inmo_fail(error, INMO_USAGE,
+                           "--walks: %s has no scores that are products of vectors to add them to", options->model);
     if (!status && options->resume && !options->checkpoint)
         status = inmo_fail(error, INMO_USAGE, "--resume: no --checkpoint file to go on from");
     return status;

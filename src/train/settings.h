@@ -11,7 +11,8 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error);
 /* Epochs of pretraining, which come before --epochs. */
 int32_t inmo_train_pretraining(const struct inmo_train_options *options);
-/* Of the rows that decide the model's bytes, those that may differ between the pieces of a resumed run (how far to go). */
+/* Of the rows that decide the model's bytes, those that may differ between the pieces of a resumed run (how far
+ * to go). */
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options);
 
 #endif

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* The nodes that the batch of a step names: users, positives, and a negative or several for each or some that all share. */
+/* The nodes that the batch of a step names: users, positives, and a negative or several for each or some that
+ * all share. */
 static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
 {
     const struct inmo_train_options *options = stepper->options;
@@ -23,7 +24,8 @@ static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct 
     if (shared) {
         uint64_t key = inmo_random(inmo_key(options->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
         for (int32_t n = 0; n < options->negatives; n++)
-            number[2 * batch + n] = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)graph->items);
+            number[2 * batch + n] =
+                (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)graph->items);
     }
     /* drawn by first numbers, so that a run draws the same in every order of the nodes */
     for (int32_t n = 0; n < stepper->places; n++)
@@ -35,8 +37,8 @@ static void draw_batch(const struct inmo_stepper *stepper, int64_t step, struct 
 static void draw_self_batch(const struct inmo_stepper *stepper, int64_t step, struct inmo_grouping *grouping)
 {
     int32_t batch = stepper->options->batch, *number = grouping->number;
-    inmo_sampler_draw(&stepper->self_sampler, inmo_key(stepper->options->seed, INMO_STREAM_SELF_BATCH), step * batch,
-                      batch, number, number + batch, number + 2 * batch);
+    inmo_sampler_draw(&stepper->self_sampler, inmo_key(stepper->options->seed, INMO_STREAM_SELF_BATCH),
+                      step * batch, batch, number, number + batch, number + 2 * batch);
     for (int32_t n = batch; n < 3 * batch; n++)
         number[n] += stepper->binding.user_rows;
     inmo_grouping_set(grouping, 3 * batch);
@@ -90,8 +92,8 @@ static struct inmo_bpr pairwise_of(const struct inmo_stepper *stepper, const str
     };
 }
 
-/* λ for each place, where squared norms are not the business of the loss itself. With bce it is the mean over pairs, and a
- * place of a user is in all of its positive's. */
+/* λ for each place, where squared norms are not the business of the loss itself. With bce it is the mean over
+ * pairs, and a place of a user is in all of its positive's. */
 static struct inmo_norms norms_of(const struct inmo_stepper *stepper, int dim, struct inmo_columns columns)
 {
     const struct inmo_train_options *options = stepper->options;
@@ -187,8 +189,8 @@ static double self_enhance(struct inmo_stepper *stepper, const struct inmo_group
     return loss;
 }
 
-/* What each row counts in a mean over the batch, as L2 has it (norms_of), times a factor. Negatives that a softmax shares count
- * nothing. */
+/* What each row counts in a mean over the batch, as L2 has it (norms_of), times a factor. Negatives that a
+ * softmax shares count nothing. */
 static void weigh_rows(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, double factor)
 {
     const struct inmo_train_options *options = stepper->options;
@@ -207,7 +209,8 @@ static void weigh_rows(struct inmo_stepper *stepper, const struct inmo_grouping 
     }
 }
 
-double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient)
+double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha,
+                             struct inmo_gradient *gradient)
 {
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_provider *provider = stepper->kind->provider;
@@ -227,14 +230,14 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     provider->begin(stepper->provider, inmo_stepper_own(stepper), &moment);
     if (backbone->begin)
         backbone->begin(stepper->backbone,
-                        inmo_kind_backbone_own(stepper->kind, stepper->binding.dim, inmo_stepper_own(stepper)), &moment);
-    parameter = stepper->lazy.touched
-                    ? inmo_lazy_read(&stepper->lazy, provider->touches(stepper->provider, e_rows))
-                    : stepper->parameter;
+                        inmo_kind_backbone_own(stepper->kind, stepper->binding.dim, inmo_stepper_own(stepper)),
+                        &moment);
+    parameter = stepper->lazy.touched ? inmo_lazy_read(&stepper->lazy, provider->touches(stepper->provider, e_rows))
+                                      : stepper->parameter;
     e = provider->forward(stepper->provider, parameter, e_rows);
     r = backbone->forward(stepper->backbone, e, rows);
-    l2_on_r = inmo_regularises_output(stepper->kind) ||
-              (r == e && !stepper->item_scale && stepper->softmax.batch == 0);
+    l2_on_r =
+        inmo_regularises_output(stepper->kind) || (r == e && !stepper->item_scale && stepper->softmax.batch == 0);
     if (stepper->item_scale && stepper->read)
         r = memcpy(stepper->read, r, (size_t)rows->count * (size_t)stepper->width * sizeof *r);
     if (stepper->item_scale)
@@ -300,11 +303,12 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     if (stepper->lazy.touched)
         inmo_lazy_write(&stepper->lazy, learning_rate, gradient.rows, gradient.value);
     else if (gradient.value)
-        inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.value, stepper->m, stepper->root,
-                       stepper->parameter);
+        inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.value, stepper->m,
+                       stepper->root, stepper->parameter);
     update_own(stepper, stepper->provider_rows, stepper->weight_rows, adam, gradient.weights);
     update_own(stepper, own, stepper->own_rows, adam, gradient.own);
-    update_own(stepper, own + stepper->own_rows, stepper->parameter_rows - own - stepper->own_rows, adam, gradient.head);
+    update_own(stepper, own + stepper->own_rows, stepper->parameter_rows - own - stepper->own_rows, adam,
+               gradient.head);
     return loss;
 }
 

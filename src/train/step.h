@@ -19,44 +19,46 @@ struct inmo_stepper {
     int32_t *row_of_node, *node_of_row;  // inmo: templates; NULL for lookup
     struct inmo_provider_state *provider;
     struct inmo_backbone_state *backbone;
-    const struct inmo_head *head;        // of the model, or the dot product, where the loss goes by pairs; else NULL
+    const struct inmo_head *head;  // of the model, or the dot product, where the loss goes by pairs; else NULL
     struct inmo_head_state *head_state;
-    int32_t pair_negatives;              // of each positive
+    int32_t pair_negatives;  // of each positive
 
-    int64_t provider_rows;   // bound + extra
-    int64_t weight_rows;     // the provider's weights, which follow
-    int64_t own_rows;        // the backbone's own
-    int64_t parameter_rows;  // all: and the head's
+    int64_t provider_rows;        // bound + extra
+    int64_t weight_rows;          // the provider's weights, which follow
+    int64_t own_rows;             // the backbone's own
+    int64_t parameter_rows;       // all: and the head's
     float *parameter, *m, *root;  // (parameter_rows, dim) each; Adam's moments, the second as its root
-    int width;               // columns of r
+    int width;                    // columns of r
 
-    struct inmo_lazy lazy;   // of the provider's rows; empty where every step touches all of them anyway
+    struct inmo_lazy lazy;  // of the provider's rows; empty where every step touches all of them anyway
 
-    struct inmo_csr self_list;          // template users x template items, by position among them
+    struct inmo_csr self_list;  // template users x template items, by position among them
     struct inmo_sampler sampler, self_sampler;
-    int32_t places;          // nodes a batch names: 3 batch; softmax: 2 batch + negatives; bce: (2 + k) batch; listwise: all
+    int32_t
+        places;  // nodes a batch names: 3 batch; softmax: 2 batch + negatives; bce: (2 + k) batch; listwise: all
     /* Batches depend on the number of their step alone, so threads make several at once, one each. */
-    int32_t ahead;           // of these
-    int64_t first;           // step of the first of them; -1: none yet
+    int32_t ahead;                                   // of these
+    int64_t first;                                   // step of the first of them; -1: none yet
     struct inmo_grouping *grouping, *self_grouping;  // (ahead) nodes; parameter rows of the self-enhanced loss
-    struct inmo_rows rows;   // of the step's grouping, with positions if the model needs them
-    int32_t *position;       // (nodes) or NULL
+    struct inmo_rows rows;  // of the step's grouping, with positions if the model needs them
+    int32_t *position;      // (nodes) or NULL
 
-    float *dr;               // (places, width)
-    float *item_scale;       // (items) the readout's; NULL: 1
-    float *read;             // (places, width) r read out, where r must stay as it is; else NULL
-    float *self_gradient;    // (3 batch, dim) by rows of self_grouping
-    float *partial;          // (batch / CHUNK + 1, dim) sums for w
+    float *dr;                    // (places, width)
+    float *item_scale;            // (items) the readout's; NULL: 1
+    float *read;                  // (places, width) r read out, where r must stay as it is; else NULL
+    float *self_gradient;         // (3 batch, dim) by rows of self_grouping
+    float *partial;               // (batch / CHUNK + 1, dim) sums for w
     struct inmo_softmax softmax;  // empty with other losses
     struct inmo_listwise listwise;
-    float *coefficient;      // (batch)
-    float *row_weight;       // (places) of the provider's own loss; NULL: it has none
-    double *term;            // (places / CHUNK + 2)
-    int32_t *term_row;       // (7 batch) of pairwise.h; NULL where steps are not its
+    float *coefficient;  // (batch)
+    float *row_weight;   // (places) of the provider's own loss; NULL: it has none
+    double *term;        // (places / CHUNK + 2)
+    int32_t *term_row;   // (7 batch) of pairwise.h; NULL where steps are not its
     float *term_factor;
 };
 
-/* Whether the model adds up the neighbours of many nodes in a step, so that their order (graph/order.h) makes a difference. */
+/* Whether the model adds up the neighbours of many nodes in a step, so that their order (graph/order.h) makes a
+ * difference. */
 int inmo_steps_over_graph(const struct inmo_model_kind *kind);
 /* train: the interactions as (users, items); graph: the same as a graph, which may have been renumbered since. */
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
@@ -77,17 +79,19 @@ static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
 /* And the head's. */
 static inline const float *inmo_stepper_head(const struct inmo_stepper *stepper)
 {
-    return inmo_stepper_own(stepper) + (size_t)(stepper->weight_rows + stepper->own_rows) * (size_t)stepper->binding.dim;
+    return inmo_stepper_own(stepper) +
+           (size_t)(stepper->weight_rows + stepper->own_rows) * (size_t)stepper->binding.dim;
 }
 /* In an epoch: every interaction once as a positive, in number for the losses that draw them. */
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
 
-/* Stages of a head's pretraining come first, --pretrain epochs each; Adam begins anew with each of them, and after them. Its
- * updates since then, before this step. */
+/* Stages of a head's pretraining come first, --pretrain epochs each; Adam begins anew with each of them, and
+ * after them. Its updates since then, before this step. */
 int64_t inmo_stepper_updates(const struct inmo_stepper *stepper, int64_t step);
 
 /* The gradient at the current parameters for the batch of this step; also used alone by tests. Returns the loss. */
-double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha, struct inmo_gradient *gradient);
+double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha,
+                             struct inmo_gradient *gradient);
 /* One whole step, number 0, 1, ... of the run, in this order. Returns the loss before it. */
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate);
 /* Parameters and moments may lie behind between steps (lazy.h): makes all of them what they are. */

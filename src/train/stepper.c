@@ -1,5 +1,5 @@
-/* stepper.c - everything a training step needs, made once before the first: templates, starting parameters, samplers,
- * buffers. The step itself is in step.c. */
+/* stepper.c - everything a training step needs, made once before the first: templates, starting parameters,
+ * samplers, buffers. The step itself is in step.c. */
 #include "train/step.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SVD_ITERATIONS = 2 };  /* a start need not be exact */
+enum { SVD_ITERATIONS = 2 }; /* a start need not be exact */
 
 void inmo_stepper_free(struct inmo_stepper *stepper)
 {
@@ -136,7 +136,8 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
     size_t dim = (size_t)stepper->binding.dim;
     int64_t drawn = stepper->provider_rows, rank = 0;
     float *own = stepper->parameter + (size_t)drawn * dim;
-    int64_t *number = inmo_alloc((size_t)drawn, sizeof *number); /* the row's, if nodes had kept their first numbers */
+    int64_t *number =
+        inmo_alloc((size_t)drawn, sizeof *number); /* the row's, if nodes had kept their first numbers */
     uint64_t key = inmo_key(options->seed, INMO_STREAM_INIT);
     double bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0;
     if (!number)
@@ -153,7 +154,8 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
         for (size_t j = 0; j < dim; j++) {
             uint64_t n = (uint64_t)number[r] * dim + j;
             stepper->parameter[(size_t)r * dim + j] =
-                (float)(bound > 0 ? inmo_random_symmetric(key, n, bound) : options->init_scale * inmo_random_normal(key, n));
+                (float)(bound > 0 ? inmo_random_symmetric(key, n, bound)
+                                  : options->init_scale * inmo_random_normal(key, n));
         }
     inmo_free(number);
     for (size_t j = 0; has_w(stepper) && j < dim; j++)
@@ -162,16 +164,17 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
         provider->start(stepper->binding.dim, inmo_key(options->seed, INMO_STREAM_PROVIDER_INIT), own);
     if (backbone->start)
         backbone->start(stepper->binding.dim, options->layers, options->init_scale,
-                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT), own + (size_t)stepper->weight_rows * dim);
+                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT),
+                        own + (size_t)stepper->weight_rows * dim);
     if (stepper->kind->head)
         stepper->kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
                                    (float *)inmo_stepper_head(stepper));
     return INMO_OK;
 }
 
-/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
- * t_u = c U_u/√d_u make e point where U S and V S do. A lookup table starts at c U and c V themselves. Columns beyond --dim,
- * which a head asks for, stay at random. */
+/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i
+ * and t_u = c U_u/√d_u make e point where U S and V S do. A lookup table starts at c U and c V themselves.
+ * Columns beyond --dim, which a head asks for, stay at random. */
 static enum inmo_status start_spectral(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     const struct inmo_graph *graph = stepper->graph;
@@ -225,8 +228,8 @@ static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_e
     for (int32_t n = 0; !status && n < stepper->ahead; n++) {
         status = inmo_grouping_make(nodes, stepper->places, stepper->grouping + n, error);
         if (!status && self_enhanced(stepper))
-            status = inmo_grouping_make(stepper->binding.rows, 3 * stepper->options->batch, stepper->self_grouping + n,
-                                        error);
+            status = inmo_grouping_make(stepper->binding.rows, 3 * stepper->options->batch,
+                                        stepper->self_grouping + n, error);
     }
     if (!status && (stepper->kind->backbone->needs_all || stepper->kind->provider->templates)) {
         stepper->position = inmo_alloc((size_t)nodes, sizeof *stepper->position);
@@ -337,7 +340,8 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         status = make_buffers(stepper, train, error);
     }
     if (!status) {
-        stepper->provider = kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
+        stepper->provider =
+            kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
         stepper->backbone = kind->backbone->create(graph, stepper->binding.dim, options->layers, stepper->places,
                                                    strcmp(options->storage, "half") == 0);
         if (stepper->head)
@@ -350,7 +354,8 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         return status;
     }
     status = start_parameters(stepper, error);
-    if (!status && strcmp(options->start, "spectral") == 0 && !kind->provider->frozen_from) /* those are given their rows */
+    if (!status && strcmp(options->start, "spectral") == 0 &&
+        !kind->provider->frozen_from) /* those are given their rows */
         status = start_spectral(stepper, error);
     if (status) {
         inmo_stepper_free(stepper);

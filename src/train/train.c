@@ -1,8 +1,9 @@
-/* train.c - the loop: epochs of steps, a validation after each, the best one kept. The steps are those of provider and
- * backbone (step.h) or of a system of its own shape (own.h); a closed form is one fit and one validation.
+/* train.c - the loop: epochs of steps, a validation after each, the best one kept. The steps are those of
+ * provider and backbone (step.h) or of a system of its own shape (own.h); a closed form is one fit and one
+ * validation.
  *
- * The run between two steps is struct inmo_trainer; a checkpoint is that structure in a file. Time appears only in
- * what is reported, never in what is computed or saved. */
+ * The run between two steps is struct inmo_trainer; a checkpoint is that structure in a file. Time appears only
+ * in what is reported, never in what is computed or saved. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "eval/validate.h"
@@ -31,15 +32,15 @@ struct run {
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
     struct inmo_graph *graph;
-    struct inmo_model *keys;    // of a first stage that has just ended, else NULL
+    struct inmo_model *keys;  // of a first stage that has just ended, else NULL
     struct inmo_validation *validation;
-    float *r;                   // (nodes, width) for validation
-    struct inmo_walks *walks;   // from the first validation on; NULL: none
+    float *r;                  // (nodes, width) for validation
+    struct inmo_walks *walks;  // from the first validation on; NULL: none
     struct inmo_graph *walk_graph;
     double start, step_seconds; /* begin of the call; spent in steps */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
-    const char *stopped;        /* NULL: goes on */
+    const char *stopped; /* NULL: goes on */
 };
 
 static int32_t all_epochs(const struct inmo_trainer *trainer)
@@ -80,10 +81,11 @@ static enum inmo_status prepare_walks(struct run *run, struct inmo_error *error)
 {
     const struct inmo_train_options *options = run->trainer.options;
     const struct inmo_csr *lists[1] = {&run->trainer.data->train};
-    enum inmo_status status = inmo_graph_build(run->graph->users, run->graph->items, lists, 1, &run->walk_graph, error);
+    enum inmo_status status =
+        inmo_graph_build(run->graph->users, run->graph->items, lists, 1, &run->walk_graph, error);
     if (!status)
-        status = inmo_walks_make(run->walk_graph, options->walks, options->popularity, options->walk_neighbours, NULL,
-                                 &run->walks, error);
+        status = inmo_walks_make(run->walk_graph, options->walks, options->popularity, options->walk_neighbours,
+                                 NULL, &run->walks, error);
     return status;
 }
 
@@ -106,10 +108,11 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     source.dim = stepper->width;
     source.walks = run->walks;
     source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
-    status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter, inmo_stepper_own(stepper),
-                            alpha, options->popularity, run->r, NULL, error);
+    status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter,
+                            inmo_stepper_own(stepper), alpha, options->popularity, run->r, NULL, error);
     if (!status)
-        status = inmo_order_restore(run->graph, stepper->width, run->r, error); /* items of equal scores rank as ever */
+        status =
+            inmo_order_restore(run->graph, stepper->width, run->r, error); /* items of equal scores rank as ever */
     if (!status && run->kind->head) {
         status = inmo_head_source_open(&head, run->kind->head, stepper->width, inmo_stepper_head(stepper), run->r,
                                        run->graph->users, run->graph->items, error);
@@ -122,8 +125,8 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     return status;
 }
 
-/* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the time
- * between validations a run would otherwise stop before the first one. */
+/* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the
+ * time between validations a run would otherwise stop before the first one. */
 static int out_of_patience(const struct run *run)
 {
     const struct inmo_trainer *trainer = &run->trainer;
@@ -144,7 +147,8 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
     trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
     trainer->loss_sum = 0;
     if (trainer->stepper)
-        inmo_stepper_settle(trainer->stepper); /* after every epoch, validated or not, so that all runs do it alike */
+        inmo_stepper_settle(
+            trainer->stepper); /* after every epoch, validated or not, so that all runs do it alike */
     if (run->validation && done > 0 && (done % options->eval_every == 0 || done == options->epochs)) {
         status = validate(run, &score, error);
         if (status)
@@ -168,7 +172,8 @@ static double learning_rate_at(const struct inmo_trainer *trainer)
     const struct inmo_train_options *options = trainer->options;
     double share = (double)trainer->step / ((double)all_epochs(trainer) * (double)trainer->steps_per_epoch);
     double eager = strcmp(options->schedule, "eager") == 0
-                       ? pow(0.25, (double)trainer->step / (double)trainer->steps_per_epoch) : 0;
+                       ? pow(0.25, (double)trainer->step / (double)trainer->steps_per_epoch)
+                       : 0;
     if (strcmp(options->schedule, "constant") == 0)
         return options->learning_rate;
     return options->learning_rate * (1 + eager) * 0.5 * (1 + cos(3.141592653589793 * (share < 1 ? share : 1)));
@@ -183,11 +188,11 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
                                                   inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
     if (!isfinite(loss))
-        return inmo_fail(error, INMO_NUMERIC,
-                         "the loss is not finite in epoch %d (step %lld); try a smaller --learning-rate (now %g) or a "
-                         "larger --l2 (now %g)",
-                         trainer->epoch, (long long)trainer->step, trainer->options->learning_rate,
-                         trainer->options->l2);
+        return inmo_fail(
+            error, INMO_NUMERIC,
+            "the loss is not finite in epoch %d (step %lld); try a smaller --learning-rate (now %g) or a "
+            "larger --l2 (now %g)",
+            trainer->epoch, (long long)trainer->step, trainer->options->learning_rate, trainer->options->l2);
     trainer->loss_sum += loss;
     trainer->step++;
     run->steps_here++;
@@ -268,8 +273,8 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     if (status)
         return status;
     if (inmo_csr_count(&data->valid) > 0)
-        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
-                                     &run->validation, error);
+        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K,
+                                     !inmo_kind_offers_unchosen(run->kind), &run->validation, error);
     if (!status && run->validation)
         inmo_validation_sample(run->validation, options->valid_users, options->seed);
     if (status || !trainer->block.parameter)
@@ -328,7 +333,8 @@ static void tear_down(struct run *run)
 static void fill_report(const struct run *run, struct inmo_train_report *report)
 {
     const struct inmo_trainer *trainer = &run->trainer;
-    double epochs_here = trainer->steps_per_epoch > 0 ? (double)run->steps_here / (double)trainer->steps_per_epoch : 0;
+    double epochs_here =
+        trainer->steps_per_epoch > 0 ? (double)run->steps_here / (double)trainer->steps_per_epoch : 0;
     *report = (struct inmo_train_report){
         .epochs = trainer->epoch,
         .best_epoch = trainer->best_epoch,

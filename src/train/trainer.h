@@ -11,18 +11,18 @@ struct inmo_trainer {
     struct inmo_stepper *stepper;  // of provider and backbone; NULL for a system
     struct inmo_own *own;          // of a system; NULL for the others
     struct inmo_block block;       /* what the steps change; belongs to one of the two */
-    uint64_t fingerprint;     /* of the data and of the options that must not change between pieces */
+    uint64_t fingerprint;          /* of the data and of the options that must not change between pieces */
 
-    int32_t pretraining;      /* epochs that come before --epochs; they are not validated */
-    int32_t epoch;            /* running, from 0 */
-    int64_t step;             /* done in all */
+    int32_t pretraining; /* epochs that come before --epochs; they are not validated */
+    int32_t epoch;       /* running, from 0 */
+    int64_t step;        /* done in all */
     int64_t steps_per_epoch;
-    double loss_sum;          /* over the steps of the running epoch */
-    double final_loss;        /* mean of the last whole epoch */
-    int32_t best_epoch;       /* -1: none yet */
+    double loss_sum;    /* over the steps of the running epoch */
+    double final_loss;  /* mean of the last whole epoch */
+    int32_t best_epoch; /* -1: none yet */
     double best_score;
-    float *best;              // as the block: parameters of the best epoch; NULL without validation
-    char *record;             // JSON lines of the epochs so far, without the brackets
+    float *best;   // as the block: parameters of the best epoch; NULL without validation
+    char *record;  // JSON lines of the epochs so far, without the brackets
     size_t record_size, record_capacity;
 };
 
@@ -37,7 +37,8 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
                                           struct inmo_error *error);
 
 /* Written aside and renamed. Resuming from what save wrote goes on to the same bytes as if never interrupted. */
-enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
+enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path,
+                                      struct inmo_error *error);
 /* Whether a checkpoint is of a training of this model. */
 enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error);
 /* FORMAT when it is damaged or belongs to other data or options. */
@@ -53,8 +54,8 @@ static inline const float *inmo_trainer_parameters(const struct inmo_trainer *tr
     return trainer->best && trainer->best_epoch >= 0 ? trainer->best : trainer->block.parameter;
 }
 
-/* A model of the users and items with training interactions, renumbered, owning copies of everything it needs: with the
- * trainer's parameters for provider and backbone, without tensors for a system. */
+/* A model of the users and items with training interactions, renumbered, owning copies of everything it needs:
+ * with the trainer's parameters for provider and backbone, without tensors for a system. */
 enum inmo_status inmo_trainer_shell(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
                                     struct inmo_model **model, struct inmo_error *error);
 /* Writes into it what is known at the end: the record and what was reached. */

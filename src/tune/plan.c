@@ -99,8 +99,8 @@ static enum inmo_status count_trials(const struct inmo_space *space, const struc
     return INMO_OK;
 }
 
-/* Everything that decides the outcomes, and nothing else: more trials of the same search belong to the same record, but
- * with halving their number decides who goes on. */
+/* Everything that decides the outcomes, and nothing else: more trials of the same search belong to the same
+ * record, but with halving their number decides who goes on. */
 static char *identity_of(const struct inmo_tuning *tuning, const struct inmo_dataset *data,
                          const struct inmo_tune_options *options, int halving)
 {
@@ -121,7 +121,8 @@ static char *identity_of(const struct inmo_tuning *tuning, const struct inmo_dat
     if (halving) {
         inmo_text_add(&text, ", \"rungs\": [", 12);
         for (int n = 0; n < tuning->search.rungs; n++)
-            inmo_text_format(&text, "%s[%d, %d]", n ? ", " : "", tuning->search.trials[n], tuning->search.epochs[n]);
+            inmo_text_format(&text, "%s[%d, %d]", n ? ", " : "", tuning->search.trials[n],
+                             tuning->search.epochs[n]);
         inmo_text_add(&text, "]", 1);
     }
     inmo_text_add(&text, ", \"settings\": ", 14);
@@ -145,7 +146,8 @@ static enum inmo_status check(const struct inmo_dataset *data, const struct inmo
         status = inmo_train_options_check(fixed, error);
     kind = status ? NULL : inmo_model_kind_find(fixed->model);
     if (!status && kind->system && !kind->system->fit && !kind->system->learning)
-        status = inmo_fail(error, INMO_UNSUPPORTED, "%s is not trained: it has no settings to search", fixed->model);
+        status =
+            inmo_fail(error, INMO_UNSUPPORTED, "%s is not trained: it has no settings to search", fixed->model);
     if (!status && inmo_csr_count(&data->valid) == 0)
         status = inmo_fail(error, INMO_INPUT, "the data set has no validation part to compare settings by");
     return status;

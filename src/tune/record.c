@@ -40,7 +40,8 @@ static void add_settings(struct inmo_text *line, const struct inmo_space *space,
 static char *line_of(const struct inmo_space *space, const struct inmo_outcome *outcome)
 {
     struct inmo_text line = {0};
-    inmo_text_format(&line, "{\"trial\": %d, \"epochs\": %d, \"seed\": %" PRIu64 ", \"settings\": ", outcome->trial + 1,
+    inmo_text_format(&line,
+                     "{\"trial\": %d, \"epochs\": %d, \"seed\": %" PRIu64 ", \"settings\": ", outcome->trial + 1,
                      outcome->epochs, outcome->seed);
     add_settings(&line, space, outcome->trial);
     inmo_text_add(&line, ", \"ndcg@20\": ", 13);
@@ -53,8 +54,8 @@ static char *line_of(const struct inmo_space *space, const struct inmo_outcome *
     return inmo_text_take(&line);
 }
 
-/* Whether the settings of a line are those the trial has now. They differ when the line was changed by hand or written
- * by a version that draws otherwise. */
+/* Whether the settings of a line are those the trial has now. They differ when the line was changed by hand or
+ * written by a version that draws otherwise. */
 static int settings_agree(const struct inmo_space *space, int trial, const json_t *found)
 {
     struct inmo_text text = {0};
@@ -120,7 +121,8 @@ static const char *difference(json_t *found, json_t *expected, json_t **found_va
 {
     const char *key, *inner;
     json_t *value;
-    json_object_foreach(expected, key, value) {
+    json_object_foreach(expected, key, value)
+    {
         json_t *other = json_object_get(found, key);
         if (json_equal(other, value))
             continue;
@@ -148,10 +150,11 @@ static enum inmo_status check_search(const char *path, json_t *found, const char
     } else if (key) {
         was_text = was ? json_dumps(was, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
         is_text = json_dumps(is, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-        status = inmo_fail(error, INMO_EXISTS,
-                           "%s belongs to another search: its %s is %.200s, now it is %.200s; another directory keeps "
-                           "them apart",
-                           path, key, was_text ? was_text : "absent", is_text ? is_text : "?");
+        status =
+            inmo_fail(error, INMO_EXISTS,
+                      "%s belongs to another search: its %s is %.200s, now it is %.200s; another directory keeps "
+                      "them apart",
+                      path, key, was_text ? was_text : "absent", is_text ? is_text : "?");
         free(is_text);
         free(was_text);
     }
@@ -161,7 +164,8 @@ static enum inmo_status check_search(const char *path, json_t *found, const char
 
 /* ---- The file ----------------------------------------------------------------------------------------------- */
 
-static enum inmo_status write_line(const struct inmo_tune_record *record, const char *line, struct inmo_error *error)
+static enum inmo_status write_line(const struct inmo_tune_record *record, const char *line,
+                                   struct inmo_error *error)
 {
     size_t length = strlen(line), done = 0;
     while (done < length) {
@@ -210,8 +214,8 @@ static enum inmo_status read_whole(const struct inmo_tune_record *record, char *
 }
 
 /* Reads the lines that are whole; *good is where they end. */
-static enum inmo_status read_lines(struct inmo_tune_record *record, const char *text, size_t size, const char *search,
-                                   size_t *good, struct inmo_error *error)
+static enum inmo_status read_lines(struct inmo_tune_record *record, const char *text, size_t size,
+                                   const char *search, size_t *good, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     const char *end;
@@ -222,12 +226,13 @@ static enum inmo_status read_lines(struct inmo_tune_record *record, const char *
         size_t length = (size_t)(end - text) - *good;
         json_t *line = json_loadb(text + *good, length, JSON_REJECT_DUPLICATES, NULL);
         number++;
-        /* A file system may lengthen a file before it has the bytes: a last line of something else is torn as well. */
+        /* A file system may lengthen a file before it has the bytes: a last line of something else is torn as
+         * well. */
         if (!line && *good + length + 1 == size && number > 1)
             break;
         if (!line)
-            status = inmo_fail(error, INMO_FORMAT, "%s, line %d: found \"%.*s\", expected a JSON object", record->path,
-                               number, (int)(length < 60 ? length : 60), text + *good);
+            status = inmo_fail(error, INMO_FORMAT, "%s, line %d: found \"%.*s\", expected a JSON object",
+                               record->path, number, (int)(length < 60 ? length : 60), text + *good);
         else if (number == 1)
             status = check_search(record->path, line, search, error);
         else
@@ -260,9 +265,10 @@ static enum inmo_status look_through(const char *directory, int has_record, stru
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         if (!has_record)
-            status = inmo_fail(error, INMO_EXISTS,
-                               "%s exists already and is not the directory of a search: it has %.100s and no " RECORD,
-                               directory, entry->d_name);
+            status =
+                inmo_fail(error, INMO_EXISTS,
+                          "%s exists already and is not the directory of a search: it has %.100s and no " RECORD,
+                          directory, entry->d_name);
         else if (strstr(entry->d_name, ".checkpoint.part-"))
             unlinkat(dirfd(stream), entry->d_name, 0);
     }
@@ -343,7 +349,8 @@ const struct inmo_outcome *inmo_tune_record_find(const struct inmo_tune_record *
                                                  uint64_t seed)
 {
     for (size_t n = 0; n < record->count; n++)
-        if (record->outcome[n].trial == trial && record->outcome[n].epochs == epochs && record->outcome[n].seed == seed)
+        if (record->outcome[n].trial == trial && record->outcome[n].epochs == epochs &&
+            record->outcome[n].seed == seed)
             return &record->outcome[n];
     return NULL;
 }

@@ -5,13 +5,13 @@
 #include <string.h>
 
 struct whole_report {
-    struct inmo_tune_report shown; /* first, so that the one is the other */
-    struct inmo_space space;       /* owns the values that are words */
-    const char **setting;          // (settings)
-    struct inmo_tune_trial *trial;      // (trials)
-    const char **value;            // (trials, settings)
-    char (*number)[INMO_VALUE_SIZE]; // (trials, settings) the values that are numbers
-    char **copy;                   // (copies) strings of the best options, sentences of failed trials
+    struct inmo_tune_report shown;    /* first, so that the one is the other */
+    struct inmo_space space;          /* owns the values that are words */
+    const char **setting;             // (settings)
+    struct inmo_tune_trial *trial;    // (trials)
+    const char **value;               // (trials, settings)
+    char (*number)[INMO_VALUE_SIZE];  // (trials, settings) the values that are numbers
+    char **copy;                      // (copies) strings of the best options, sentences of failed trials
     size_t copies;
 };
 
@@ -61,7 +61,8 @@ enum inmo_status inmo_tune_report_new(struct inmo_tuning *tuning, const struct i
         whole->number = inmo_alloc(trials * settings, sizeof *whole->number);
         whole->copy = inmo_alloc(trials + rows, sizeof *whole->copy);
     }
-    if (!standing || !whole || !whole->setting || !whole->trial || !whole->value || !whole->number || !whole->copy) {
+    if (!standing || !whole || !whole->setting || !whole->trial || !whole->value || !whole->number ||
+        !whole->copy) {
         status = inmo_fail_memory(error, "the report of the search");
         goto done;
     }
@@ -80,8 +81,8 @@ enum inmo_status inmo_tune_report_new(struct inmo_tuning *tuning, const struct i
             .error = standing[n].failed ? standing[n].failed->error : NULL,
         };
         for (size_t a = 0; a < settings; a++)
-            whole->value[n * settings + a] = inmo_space_value(&whole->space, a, (uint64_t)standing[n].trial,
-                                                              whole->number[n * settings + a]);
+            whole->value[n * settings + a] =
+                inmo_space_value(&whole->space, a, (uint64_t)standing[n].trial, whole->number[n * settings + a]);
         status = copy_text(whole, &whole->trial[n].error, error);
     }
     whole->shown.setting_count = settings;

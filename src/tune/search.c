@@ -6,11 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-void inmo_search_plan(struct inmo_search *search, int trials, int epochs, int eval_every, int rate, int least_epochs)
+void inmo_search_plan(struct inmo_search *search, int trials, int epochs, int eval_every, int rate,
+                      int least_epochs)
 {
     double share = 1, part = 1; /* rate^(rungs - 1); rate^(rungs made so far) */
     int rungs = 1;
-    while (rate > 1 && rungs < INMO_MOST_RUNGS && share * rate <= trials && epochs / (share * rate) >= least_epochs) {
+    while (rate > 1 && rungs < INMO_MOST_RUNGS && share * rate <= trials &&
+           epochs / (share * rate) >= least_epochs) {
         share *= rate;
         rungs++;
     }
@@ -36,8 +38,8 @@ static int stands(const struct inmo_search *search, const struct inmo_tune_recor
     *standing = (struct inmo_standing){.trial = trial, .rung = rung, .score = NAN, .deviation = NAN};
     for (int pass = 0; pass < 2; pass++) /* first the mean, then the differences from it */
         for (size_t s = 0; s < search->seed_count; s++) {
-            const struct inmo_outcome *outcome = inmo_tune_record_find(record, trial, search->epochs[rung],
-                                                                       search->seed[s]);
+            const struct inmo_outcome *outcome =
+                inmo_tune_record_find(record, trial, search->epochs[rung], search->seed[s]);
             if (!outcome)
                 return 0;
             if (outcome->code && !standing->failed)
@@ -79,8 +81,11 @@ static enum inmo_status train_trial(const struct inmo_search *search, struct inm
     enum inmo_status status = INMO_OK;
     int trained = 0;
     for (size_t s = 0; s < search->seed_count && !status; s++) {
-        struct inmo_outcome outcome = {
-            .trial = trial, .epochs = search->epochs[rung], .seed = search->seed[s], .score = NAN, .best_epoch = -1};
+        struct inmo_outcome outcome = {.trial = trial,
+                                       .epochs = search->epochs[rung],
+                                       .seed = search->seed[s],
+                                       .score = NAN,
+                                       .best_epoch = -1};
         if (inmo_tune_record_find(record, trial, outcome.epochs, outcome.seed))
             continue;
         status = objective->train(objective->context, rung, &outcome, error);

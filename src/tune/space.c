@@ -1,7 +1,7 @@
 /* space.c - see space.h.
  *
- * A sampled real has four significant digits: as fine as a search can tell apart, and the command line that repeats a
- * trial is short and exact. */
+ * A sampled real has four significant digits: as fine as a search can tell apart, and the command line that
+ * repeats a trial is short and exact. */
 #include "tune/space.h"
 
 #include "base/memory.h"
@@ -53,7 +53,8 @@ static enum inmo_status find_row(const char *name, int halving, const struct inm
     list = inmo_text_take(&names);
     if (!list)
         return inmo_fail_memory(error, "the search");
-    status = inmo_fail(error, INMO_USAGE, "--search: found \"%.60s\", expected the name of a setting: %s", name, list);
+    status =
+        inmo_fail(error, INMO_USAGE, "--search: found \"%.60s\", expected the name of a setting: %s", name, list);
     inmo_free(list);
     return status;
 }
@@ -77,9 +78,9 @@ static enum inmo_status add_value(struct inmo_axis *axis, const char *text, int 
     inmo_setting_text(axis->row, &scratch, spelled, sizeof spelled);
     for (size_t n = 0; n < axis->count; n++)
         if (strcmp(axis->value[n], spelled) == 0)
-            return twice_is_wrong ? inmo_fail(error, INMO_USAGE, "--search: %s: %s stands twice", axis->row->name,
-                                              spelled)
-                                  : INMO_OK;
+            return twice_is_wrong
+                       ? inmo_fail(error, INMO_USAGE, "--search: %s: %s stands twice", axis->row->name, spelled)
+                       : INMO_OK;
     copy = inmo_copy_string(spelled);
     grown = copy ? inmo_resize(axis->value, axis->count, axis->count + 1, sizeof *grown) : NULL;
     if (!grown) {
@@ -134,7 +135,8 @@ static enum inmo_status read_bound(const struct inmo_setting *row, const char *t
 }
 
 /* ":log" and ":5" after a range, in any order. */
-static enum inmo_status read_range_words(struct inmo_axis *axis, char *words, long *points, struct inmo_error *error)
+static enum inmo_status read_range_words(struct inmo_axis *axis, char *words, long *points,
+                                         struct inmo_error *error)
 {
     *points = 0;
     while (words) {
@@ -162,7 +164,8 @@ static enum inmo_status list_range(struct inmo_axis *axis, const char *least, co
     enum inmo_status status = add_value(axis, least, 0, error);
     for (long n = 1; n + 1 < points && !status; n++) {
         char text[INMO_VALUE_SIZE];
-        write_number(axis, between(axis->least, axis->most, axis->logarithmic, (double)n / (double)(points - 1)), text);
+        write_number(axis, between(axis->least, axis->most, axis->logarithmic, (double)n / (double)(points - 1)),
+                     text);
         status = add_value(axis, text, 0, error);
     }
     return status ? status : add_value(axis, most, 0, error);
@@ -254,8 +257,8 @@ enum inmo_status inmo_space_parse(const char *text, int halving, struct inmo_spa
     if (!copy)
         return inmo_fail_memory(error, "the search");
     if (!*trimmed(copy))
-        status = inmo_fail(error, INMO_USAGE, 
-                           "--search: nothing to search; expected NAME=FROM..TO or NAME=VALUE|VALUE");
+        status =
+            inmo_fail(error, INMO_USAGE, "--search: nothing to search; expected NAME=FROM..TO or NAME=VALUE|VALUE");
     while (piece && !status) {
         char *next = strchr(piece, ',');
         if (next)
@@ -307,8 +310,8 @@ char *inmo_space_text(const struct inmo_space *space)
 
 /* ---- Trials ------------------------------------------------------------------------------------------------- */
 
-/* A permutation of [0, size) that needs no memory: a Feistel network on the next even number of bits, walked until it
- * is back inside. */
+/* A permutation of [0, size) that needs no memory: a Feistel network on the next even number of bits, walked
+ * until it is back inside. */
 static uint64_t permuted(uint64_t seed, uint64_t size, uint64_t n)
 {
     uint64_t key = inmo_key(seed, INMO_STREAM_TUNE), mask;
@@ -339,11 +342,13 @@ const char *inmo_space_value(const struct inmo_space *space, size_t a, uint64_t 
             point /= space->axis[n].count;
         return axis->value[point % axis->count];
     }
-    share = inmo_random_unit(inmo_random(inmo_key(space->seed, INMO_STREAM_TUNE), trial * INMO_SPACE_MOST_AXES + a));
+    share =
+        inmo_random_unit(inmo_random(inmo_key(space->seed, INMO_STREAM_TUNE), trial * INMO_SPACE_MOST_AXES + a));
     if (axis->count)
         return axis->value[(size_t)(share * (double)axis->count)];
     /* Each whole number has the numbers that round to it, the first and the last as well. */
-    write_number(axis, between(axis->least - 0.5 * whole, axis->most + 0.5 * whole, axis->logarithmic, share), buffer);
+    write_number(axis, between(axis->least - 0.5 * whole, axis->most + 0.5 * whole, axis->logarithmic, share),
+                 buffer);
     return buffer;
 }
 
@@ -351,7 +356,8 @@ void inmo_space_apply(const struct inmo_space *space, uint64_t trial, struct inm
 {
     for (size_t n = 0; n < space->axis_count; n++) {
         char buffer[INMO_VALUE_SIZE];
-        /* Never refused: what the space holds was checked when it was read. Numbers are copied, strings the space's. */
+        /* Never refused: what the space holds was checked when it was read. Numbers are copied, strings the
+         * space's. */
         inmo_setting_set(space->axis[n].row, options, inmo_space_value(space, n, trial, buffer));
     }
 }

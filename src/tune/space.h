@@ -4,7 +4,8 @@
  *     dropout=0.3..0.7:5               five values, equally far apart
  *     layers=1..4, loss=bpr|softmax    whole numbers of a range are a list, like what bars separate
  *
- * Trial n's values are a function of (space, n), n from 0: nothing about a search has to be stored to go on with it. */
+ * Trial n's values are a function of (space, n), n from 0: nothing about a search has to be stored to go on with
+ * it. */
 #ifndef INMO_TUNE_SPACE_H
 #define INMO_TUNE_SPACE_H
 
@@ -14,23 +15,24 @@ enum { INMO_SPACE_MOST_AXES = 32, INMO_VALUE_SIZE = 64 };
 
 struct inmo_axis {
     const struct inmo_setting *row;
-    char **value;        // (count) as on the command line, each once; NULL for a range
-    size_t count;        /* 0: a range */
-    double least, most;  /* of a range, both included */
+    char **value;       // (count) as on the command line, each once; NULL for a range
+    size_t count;       /* 0: a range */
+    double least, most; /* of a range, both included */
     int logarithmic;
 };
 
 struct inmo_space {
     struct inmo_axis axis[INMO_SPACE_MOST_AXES];
     size_t axis_count;
-    uint64_t size;  /* points in it; 0: a range makes them countless */
-    int in_order;   /* 1: trial n is point n, the last axis fastest; 0: by chance, no point of a countable space twice */
-    uint64_t seed;  /* of that chance */
+    uint64_t size; /* points in it; 0: a range makes them countless */
+    int in_order; /* 1: trial n is point n, the last axis fastest; 0: by chance, no point of a countable space twice */
+    uint64_t seed; /* of that chance */
 };
 
 /* Reads "name=values,name=values". With halving, the settings that say how long a training goes cannot be searched.
  * Errors: USAGE (names the setting, what was found and what could be), MEMORY. */
-enum inmo_status inmo_space_parse(const char *text, int halving, struct inmo_space *space, struct inmo_error *error);
+enum inmo_status inmo_space_parse(const char *text, int halving, struct inmo_space *space,
+                                  struct inmo_error *error);
 void inmo_space_free(struct inmo_space *space);
 /* The same space in one spelling, for comparison; NULL when memory is short. Freed with inmo_free. */
 char *inmo_space_text(const struct inmo_space *space);

@@ -1,9 +1,9 @@
 /* tune.c - inmo_tune: a search whose trials are trainings.
  *
- * What a schedule that is stretched over the epochs (cosine) reaches after a third of them says little about where it
- * ends: the rate is still high. So with such a schedule each rung of halving is a whole training with fewer epochs,
- * from the start. With a constant rate a short training is the beginning of the long one, and a rung goes on from
- * the checkpoint of the one before. */
+ * What a schedule that is stretched over the epochs (cosine) reaches after a third of them says little about
+ * where it ends: the rate is still high. So with such a schedule each rung of halving is a whole training with
+ * fewer epochs, from the start. With a constant rate a short training is the beginning of the long one, and a
+ * rung goes on from the checkpoint of the one before. */
 #include "tune/tune.h"
 
 #include "base/memory.h"
@@ -20,9 +20,9 @@ struct work {
     const struct inmo_dataset *data;
     const struct inmo_tuning *tuning;
     const struct inmo_tune_record *record;
-    const struct inmo_hooks *hooks;  /* the caller's */
-    const char *directory;           /* NULL: no checkpoints */
-    double deadline;                 /* infinite without */
+    const struct inmo_hooks *hooks; /* the caller's */
+    const char *directory;          /* NULL: no checkpoints */
+    double deadline;                /* infinite without */
     int stopped_by_caller, trained;
     char stage[96];
 };
@@ -119,7 +119,8 @@ static enum inmo_status judge(enum inmo_status status, const struct inmo_train_r
     return INMO_OK;
 }
 
-static enum inmo_status train_outcome(void *context, int rung, struct inmo_outcome *outcome, struct inmo_error *error)
+static enum inmo_status train_outcome(void *context, int rung, struct inmo_outcome *outcome,
+                                      struct inmo_error *error)
 {
     struct work *work = context;
     const struct inmo_hooks hooks = {work, pass_log, pass_progress, is_time};
@@ -168,8 +169,8 @@ static void note_finished(void *context, int rung, int trial)
     }
     text = inmo_text_take(&settings);
     for (size_t s = 0; s < search->seed_count; s++) {
-        const struct inmo_outcome *outcome = inmo_tune_record_find(work->record, trial, search->epochs[rung],
-                                                                   search->seed[s]);
+        const struct inmo_outcome *outcome =
+            inmo_tune_record_find(work->record, trial, search->epochs[rung], search->seed[s]);
         if (outcome->code) {
             inmo_note(work->hooks, INMO_NOTE, "trial %d of %d (%s) failed: %s", trial + 1, search->trials[0],
                       text ? text : "", outcome->error);
@@ -231,13 +232,18 @@ static enum inmo_status check_any(const struct inmo_tuning *tuning, const struct
 
 enum inmo_status inmo_tune(const struct inmo_dataset *data, const struct inmo_train_options *fixed,
                            const struct inmo_tune_options *options, const char *directory,
-                           const struct inmo_hooks *hooks, struct inmo_tune_report **report, struct inmo_error *error)
+                           const struct inmo_hooks *hooks, struct inmo_tune_report **report,
+                           struct inmo_error *error)
 {
     double start = inmo_now();
     struct inmo_tuning tuning = {0};
     struct inmo_tune_record record = {.descriptor = -1};
     struct inmo_tune_report *found = NULL;
-    struct work work = {.data = data, .tuning = &tuning, .record = &record, .hooks = hooks, .directory = directory,
+    struct work work = {.data = data,
+                        .tuning = &tuning,
+                        .record = &record,
+                        .hooks = hooks,
+                        .directory = directory,
                         .deadline = options->max_seconds > 0 ? start + options->max_seconds : INFINITY};
     const struct inmo_objective objective = {&work, train_outcome, finish_rung, remove_checkpoints};
     const char *stopped = "done";

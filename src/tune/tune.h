@@ -9,11 +9,11 @@ enum { INMO_MOST_SEEDS = 64 };
 
 /* A search, checked and ready to run. */
 struct inmo_tuning {
-    struct inmo_train_options fixed;  /* every setting that is not searched */
+    struct inmo_train_options fixed; /* every setting that is not searched */
     struct inmo_space space;
     struct inmo_search search;
     uint64_t seed[INMO_MOST_SEEDS];
-    char *identity;                   // JSON: what must agree for a record to belong to this search
+    char *identity;  // JSON: what must agree for a record to belong to this search
 };
 
 /* Errors: USAGE, UNSUPPORTED (a model without training), INPUT (no validation part), MEMORY. */

@@ -1,11 +1,12 @@
-/* explain.c - which part of a score comes from where. The representation of a person is a base plus one term for each
- * item of the history (person.c), and the score is linear in it:
+/* explain.c - which part of a score comes from where. The representation of a person is a base plus one term for
+ * each item of the history (person.c), and the score is linear in it:
  *
  *     r · r_i = base · r_i + Σ_{j in history} term_j · r_i
  *
- * so the parts sum to the score, to rounding. The same holds for systems without vectors whose score is a sum over the
- * history. Where it is none (under ngcf, on idcf, with a head, of mult-vae) the part of an item is what the score would lose without it, and the
- * rest, which no single item accounts for, is a part of its own: the sum is the score here, too, by construction. */
+ * so the parts sum to the score, to rounding. The same holds for systems without vectors whose score is a sum
+ * over the history. Where it is none (under ngcf, on idcf, with a head, of mult-vae) the part of an item is what
+ * the score would lose without it, and the rest, which no single item accounts for, is a part of its own: the
+ * sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "view/view.h"
@@ -110,8 +111,8 @@ static enum inmo_status by_scores(const struct inmo_view *view, const struct inm
 {
     struct inmo_history history = inmo_person_history(person);
     float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
-    enum inmo_status status = score ? inmo_scorer_one(&view->scorer, &history, score, error)
-                                    : inmo_fail_memory(error, "the explanation");
+    enum inmo_status status =
+        score ? inmo_scorer_one(&view->scorer, &history, score, error) : inmo_fail_memory(error, "the explanation");
     if (!status)
         explanation->score = score[wanted];
     for (int32_t n = 0; n < person->count && !status; n++) {
@@ -167,7 +168,8 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
     int32_t wanted = inmo_idmap_find(&view->items, item);
     enum inmo_status status = INMO_OK;
     if (wanted < 0)
-        status = inmo_fail(error, INMO_UNKNOWN, "item '%s' is in neither the model nor the observed interactions", item);
+        status =
+            inmo_fail(error, INMO_UNKNOWN, "item '%s' is in neither the model nor the observed interactions", item);
     if (!status)
         status = inmo_person_make(view, query, &person, error);
     if (status)
@@ -180,7 +182,8 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
         goto done;
     }
     if ((system && !system->personal) || inmo_person_falls_back(view, &person))
-        by_popularity(view, wanted, explanation); /* as in recommend: the list is by popularity, and so is the reason */
+        by_popularity(view, wanted,
+                      explanation); /* as in recommend: the list is by popularity, and so is the reason */
     else if (!system && (!view->model->kind->backbone->affine || view->model->kind->head ||
                          view->model->kind->provider->complete))
         status = by_absence(view, &person, wanted, explanation, error);

@@ -1,9 +1,9 @@
 /* person.c - who is asking: a user of the view, or somebody with a list of items.
  *
- * A person nobody has seen gets an embedding as the provider would make it, and the backbone folds it in: the row of
- * one more node, computed from what the scorer keeps of the others, which stay as they are (docs/math.md, "Somebody
- * unseen"). With an affine backbone that is the sum of one term for each item of the history and a base; explanations
- * use those. A system with vectors gives such terms itself. */
+ * A person nobody has seen gets an embedding as the provider would make it, and the backbone folds it in: the
+ * row of one more node, computed from what the scorer keeps of the others, which stay as they are (docs/math.md,
+ * "Somebody unseen"). With an affine backbone that is the sum of one term for each item of the history and a
+ * base; explanations use those. A system with vectors gives such terms itself. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "view/view.h"
@@ -98,10 +98,9 @@ static void add_template(const struct inmo_view *view, int32_t item, float facto
 {
     size_t dim = (size_t)view->model->dim;
     if (has_templates(view) && is_template(view, item))
-        inmo_kernels()->add_scaled((int)dim, factor,
-                                   view->model->parameter +
-                                       (size_t)view->bound.row_of_node[view->graph->users + item] * dim,
-                                   e);
+        inmo_kernels()->add_scaled(
+            (int)dim, factor,
+            view->model->parameter + (size_t)view->bound.row_of_node[view->graph->users + item] * dim, e);
 }
 
 int inmo_person_has_row(const struct inmo_view *view, const struct inmo_person *person)
@@ -125,10 +124,16 @@ static void fold(const struct inmo_view *view, const int32_t *node, int32_t coun
                  float *out)
 {
     const struct inmo_model *model = view->model;
-    struct inmo_fold job = {view->graph,         model->dim, model->layers,
+    struct inmo_fold job = {view->graph,
+                            model->dim,
+                            model->layers,
                             inmo_kind_backbone_own(model->kind, model->dim, model->own),
-                            view->scorer.memory, space,      node,
-                            count,               degree,     space + model->dim};
+                            view->scorer.memory,
+                            space,
+                            node,
+                            count,
+                            degree,
+                            space + model->dim};
     model->kind->backbone->fold(&job, out);
 }
 
@@ -195,7 +200,8 @@ static enum inmo_status add_terms(const struct inmo_view *view, const struct inm
     return status;
 }
 
-static enum inmo_status represent(const struct inmo_view *view, struct inmo_person *person, struct inmo_error *error)
+static enum inmo_status represent(const struct inmo_view *view, struct inmo_person *person,
+                                  struct inmo_error *error)
 {
     size_t width = (size_t)view->scorer.dim;
     /* the embedding, the backbone's, and a row to subtract */
@@ -226,8 +232,8 @@ enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inm
                                   struct inmo_person *out, struct inmo_error *error)
 {
     struct inmo_person person = {.user = -1};
-    enum inmo_status status = query->user ? known_user(view, query->user, &person, error)
-                                          : unseen_person(view, query, &person, error);
+    enum inmo_status status =
+        query->user ? known_user(view, query->user, &person, error) : unseen_person(view, query, &person, error);
     if (status)
         goto done;
     for (int32_t n = 0; n < person.count; n++)

@@ -1,4 +1,5 @@
-/* recommend.c - the k best items of one person or of all users, and nearest neighbours. Exact: every item is scored. */
+/* recommend.c - the k best items of one person or of all users, and nearest neighbours. Exact: every item is
+ * scored. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "score/rank.h"
@@ -81,8 +82,8 @@ static void drop_top(struct inmo_top *top)
 }
 
 /* The list of the best k of score, closed ones left out. */
-static enum inmo_status best_of(const struct inmo_idmap *ids, const float *score, const uint8_t *closed, int32_t count,
-                                int k, struct inmo_list *list, struct inmo_error *error)
+static enum inmo_status best_of(const struct inmo_idmap *ids, const float *score, const uint8_t *closed,
+                                int32_t count, int k, struct inmo_list *list, struct inmo_error *error)
 {
     struct inmo_top top = {0};
     enum inmo_status status = open_list(k, count, &top, list, error);
@@ -97,8 +98,8 @@ static enum inmo_status best_of(const struct inmo_idmap *ids, const float *score
     return status;
 }
 
-/* Where walks lead, the score is more than a dot product: these items are scored one by one into reached, and closed for the
- * pass over the others. */
+/* Where walks lead, the score is more than a dot product: these items are scored one by one into reached, and
+ * closed for the pass over the others. */
 static enum inmo_status take_walks(const struct inmo_view *view, const struct inmo_person *person, uint8_t *closed,
                                    struct inmo_top *reached, struct inmo_error *error)
 {
@@ -108,7 +109,8 @@ static enum inmo_status take_walks(const struct inmo_view *view, const struct in
     int32_t *item = inmo_alloc(most, sizeof *item), found = 0;
     float *value = inmo_alloc(most, sizeof *value);
     enum inmo_status status = item && value && inmo_walk_space_make(&space, walks->items) == 0
-                                  ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+                                  ? INMO_OK
+                                  : inmo_fail_memory(error, "the recommendations");
     if (!status)
         found = inmo_walks_collect(walks, person->item, person->count, 0, &space, item, value);
     for (int32_t n = 0; n < found; n++)
@@ -122,10 +124,10 @@ static enum inmo_status take_walks(const struct inmo_view *view, const struct in
     return status;
 }
 
-/* The same by the dot product of the person's vector with every item, through the quantised first pass, and walks. Items may
- * become closed. */
-static enum inmo_status best_for(const struct inmo_view *view, const struct inmo_person *person, uint8_t *closed, int k,
-                                 struct inmo_list *list, struct inmo_error *error)
+/* The same by the dot product of the person's vector with every item, through the quantised first pass, and
+ * walks. Items may become closed. */
+static enum inmo_status best_for(const struct inmo_view *view, const struct inmo_person *person, uint8_t *closed,
+                                 int k, struct inmo_list *list, struct inmo_error *error)
 {
     struct inmo_top top = {0}, reached = {0};
     struct inmo_list spare = {0};
@@ -163,8 +165,8 @@ static enum inmo_status best_scored(const struct inmo_view *view, const struct i
 }
 
 /* By popularity, for somebody of whom nothing is known. */
-static enum inmo_status best_known(const struct inmo_view *view, const uint8_t *closed, int k, struct inmo_list *list,
-                                   struct inmo_error *error)
+static enum inmo_status best_known(const struct inmo_view *view, const uint8_t *closed, int k,
+                                   struct inmo_list *list, struct inmo_error *error)
 {
     int32_t items = view->items.count;
     float *degree = inmo_alloc((size_t)items, sizeof *degree);
@@ -182,8 +184,8 @@ static enum inmo_status check_k(int k, struct inmo_error *error)
     return k >= 1 ? INMO_OK : inmo_fail(error, INMO_USAGE, "--k: found %d, expected a number of at least 1", k);
 }
 
-enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query, struct inmo_list **out,
-                                struct inmo_error *error)
+enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
+                                struct inmo_list **out, struct inmo_error *error)
 {
     struct inmo_person person = {.user = -1};
     struct inmo_history history;
@@ -201,7 +203,8 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
         goto done;
     }
     list->unknown_items = person.unknown;
-    list->coverage = person.count + person.unknown > 0 ? (double)person.usable / (person.count + person.unknown) : 0;
+    list->coverage =
+        person.count + person.unknown > 0 ? (double)person.usable / (person.count + person.unknown) : 0;
     list->fallback = inmo_person_falls_back(view, &person);
     close_items(view, query, &person, closed, &list->unknown_items);
     history = inmo_person_history(&person);

@@ -30,21 +30,21 @@ static inline const float *inmo_view_item_row(const struct inmo_view *view, int3
 
 /* Somebody with a history: a user of the view or a person nobody has seen. */
 struct inmo_person {
-    int32_t user;       /* -1: unseen */
-    int32_t *item;      // (count) known items of the history, ascending, without repeats
+    int32_t user;   /* -1: unseen */
+    int32_t *item;  // (count) known items of the history, ascending, without repeats
     int32_t count;
-    int usable;         /* of them, those the model can use */
-    int unknown;        /* items of the query nobody has seen */
-    float *r;           // (dim) NULL for a model without vectors
-    int32_t *node;      // (count) scratch, as space: taking a person apart allocates nothing
+    int usable;     /* of them, those the model can use */
+    int unknown;    /* items of the query nobody has seen */
+    float *r;       // (dim) NULL for a model without vectors
+    int32_t *node;  // (count) scratch, as space: taking a person apart allocates nothing
     float *space;
 };
 /* UNKNOWN for a user not in the view, UNSUPPORTED for somebody a lookup model has no vector for. */
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
                                   struct inmo_person *person, struct inmo_error *error);
 void inmo_person_free(struct inmo_person *person);
-/* Whether nothing of a person's history can be used, so that the list is by popularity. A user of a provider's model
- * has a representation without any. */
+/* Whether nothing of a person's history can be used, so that the list is by popularity. A user of a provider's
+ * model has a representation without any. */
 static inline int inmo_person_falls_back(const struct inmo_view *view, const struct inmo_person *person)
 {
     const struct inmo_system *system = view->model->kind->system;
@@ -59,13 +59,13 @@ static inline struct inmo_history inmo_person_history(const struct inmo_person *
 
 /* Whether the embedding is a row of the person's own. */
 int inmo_person_has_row(const struct inmo_view *view, const struct inmo_person *person);
-/* What the representation of a person is the sum of (docs/math.md, "Somebody unseen"), for a system with vectors or an
- * affine backbone: base (dim) does not depend on the history, term (count, dim) has a row for each item of it. Both
- * start at zero. */
+/* What the representation of a person is the sum of (docs/math.md, "Somebody unseen"), for a system with vectors
+ * or an affine backbone: base (dim) does not depend on the history, term (count, dim) has a row for each item of
+ * it. Both start at zero. */
 enum inmo_status inmo_person_parts(const struct inmo_view *view, const struct inmo_person *person, float *base,
                                    float *term, struct inmo_error *error);
-/* The representation that provider and backbone would give the person without one item of the history (-1: with all),
- * everybody else unchanged. */
+/* The representation that provider and backbone would give the person without one item of the history (-1: with
+ * all), everybody else unchanged. */
 void inmo_person_without(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out);
 
 #endif

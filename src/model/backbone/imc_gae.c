@@ -5,14 +5,15 @@
  *
  * B_l keeps a node with probability 1 - p_l, p_l = max(p - l/10, 0), and multiplies by 1 / (1 - p_l).
  *
- * Only the first third is propagated. The graph is bipartite, so l layers turn g_user into a multiple of g_user or, for
- * odd l, of g_item, and s into the same multiple of s: with c^0 = 1, c^{l+1} = D^-1/2 A D^-1/2 B_l c^l, a number a node,
+ * Only the first third is propagated. The graph is bipartite, so l layers turn g_user into a multiple of g_user
+ * or, for odd l, of g_item, and s into the same multiple of s: with c^0 = 1, c^{l+1} = D^-1/2 A D^-1/2 B_l c^l,
+ * a number a node,
  *
  *     r_v = ( Σ_l r^l_v/(l+1),   even_v g_side(v) + odd_v g_other(v),   (even_v + odd_v) s )
  *     even_v = Σ_{l even} c^l_v/(l+1),   odd_v = Σ_{l odd} c^l_v/(l+1)
  *
- * which is the same to rounding at a third of the traffic. The first third goes as in backbone_lightgcn.c: z^l = D^-1/2
- * r^l forward; backward, with s = D^-1/2 dr and a_l = 1/(l+1), Horner's rule in u_l = w_l/a_l,
+ * which is the same to rounding at a third of the traffic. The first third goes as in backbone_lightgcn.c: z^l =
+ * D^-1/2 r^l forward; backward, with s = D^-1/2 dr and a_l = 1/(l+1), Horner's rule in u_l = w_l/a_l,
  *
  *     u_K = s,   u_l = s + (a_{l+1}/a_l) B_l D^-1 A u_{l+1},   de = D^1/2 u_0 */
 #include "base/memory.h"
@@ -25,24 +26,24 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 1024 };  /* rows of a partial sum: fixed, so that the order of addition is */
+enum { CHUNK = 1024 }; /* rows of a partial sum: fixed, so that the order of addition is */
 
 struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers;
-    const float *own;     // (3, dim) of the running step: g_user, g_item, s
-    double dropout;       /* the masks and scales below are of; -1: none yet */
-    int32_t *position;    // (layers, nodes) v, or -1 where B_l drops it
-    float *scale;         // (layers, nodes) of the product l -> l + 1
-    float *back_scale;    // (layers, nodes) of the one back, 0 where B_l drops the row
-    float *even, *odd;    // (nodes)
-    float *c, *term;      // (nodes) c^l, and what a neighbour adds up
-    float *z;             // (2 or layers - 1, nodes, dim) z^1 .. z^{K-1} forward, u backward
-    float *last;          // (most_rows, dim) z^K
-    float *r;             // (most_rows, 3 dim)
-    float *scaled;        // (most_rows, dim) D^-1/2 g
-    float *partial;       // (chunks, 3, dim)
-    float *gradient;      // (3, dim)
+    const float *own;   // (3, dim) of the running step: g_user, g_item, s
+    double dropout;     /* the masks and scales below are of; -1: none yet */
+    int32_t *position;  // (layers, nodes) v, or -1 where B_l drops it
+    float *scale;       // (layers, nodes) of the product l -> l + 1
+    float *back_scale;  // (layers, nodes) of the one back, 0 where B_l drops the row
+    float *even, *odd;  // (nodes)
+    float *c, *term;    // (nodes) c^l, and what a neighbour adds up
+    float *z;           // (2 or layers - 1, nodes, dim) z^1 .. z^{K-1} forward, u backward
+    float *last;        // (most_rows, dim) z^K
+    float *r;           // (most_rows, 3 dim)
+    float *scaled;      // (most_rows, dim) D^-1/2 g
+    float *partial;     // (chunks, 3, dim)
+    float *gradient;    // (3, dim)
 };
 
 static int imc_gae_width(int dim, int layers)
@@ -95,8 +96,8 @@ static void imc_gae_destroy(struct inmo_backbone_state *state)
     inmo_free(state);
 }
 
-static struct inmo_backbone_state *imc_gae_create(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows,
-                                                  int half)
+static struct inmo_backbone_state *imc_gae_create(const struct inmo_graph *graph, int dim, int layers,
+                                                  int32_t most_rows, int half)
 {
     struct inmo_backbone_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)graph->nodes, d = (size_t)dim, most = (size_t)most_rows;
@@ -121,7 +122,8 @@ static struct inmo_backbone_state *imc_gae_create(const struct inmo_graph *graph
     state->partial = inmo_alloc((most / CHUNK + 1) * 3 * d, sizeof(float));
     state->gradient = inmo_alloc(3 * d, sizeof(float));
     if (!state->position || !state->scale || !state->back_scale || !state->even || !state->odd || !state->c ||
-        !state->term || !state->z || !state->last || !state->r || !state->scaled || !state->partial || !state->gradient) {
+        !state->term || !state->z || !state->last || !state->r || !state->scaled || !state->partial ||
+        !state->gradient) {
         imc_gae_destroy(state);
         return NULL;
     }
@@ -134,7 +136,8 @@ static double dropout_of_layer(double dropout, int l)
 }
 
 /* c becomes c^{l+1} from c^l; keeps (position >= 0, NULL: all) are multiplied by kept. */
-static void propagate_numbers(const struct inmo_graph *graph, const int32_t *position, float kept, float *c, float *term)
+static void propagate_numbers(const struct inmo_graph *graph, const int32_t *position, float kept, float *c,
+                              float *term)
 {
 #pragma omp parallel num_threads(inmo_threads())
     {
@@ -308,7 +311,8 @@ static const float *imc_gae_own_gradient(const struct inmo_backbone_state *state
     return state->gradient;
 }
 
-/* Memory: what a neighbour outside the graph gathers, Σ_{l<K} r^l/(l+2) and the same of c^l for odd and for even l + 1. */
+/* Memory: what a neighbour outside the graph gathers, Σ_{l<K} r^l/(l+2) and the same of c^l for odd and for even
+ * l + 1. */
 static int imc_gae_memory_width(int dim, int layers)
 {
     return layers > 0 ? dim + 2 : 0;
@@ -345,9 +349,12 @@ static int imc_gae_represent(const struct inmo_graph *graph, int dim, int layers
         begin_numbers(graph, c, even, odd);
         add_layer(graph, dim, layers, 0, e, c, r, memory);
         for (int l = 0; l < layers; l++) {
-            struct inmo_gather job = {.graph = graph, .dim = dim, .x = l == 0 ? e : z[(l - 1) & 1],
+            struct inmo_gather job = {.graph = graph,
+                                      .dim = dim,
+                                      .x = l == 0 ? e : z[(l - 1) & 1],
                                       .weight = l == 0 ? graph->inverse_root_degree : NULL,
-                                      .scale = graph->inverse_degree, .out = z[l & 1]};
+                                      .scale = graph->inverse_degree,
+                                      .out = z[l & 1]};
             inmo_gather(&job);
             propagate_numbers(graph, NULL, 1, c, term);
             add_numbers(graph, l + 1, c, even, odd);

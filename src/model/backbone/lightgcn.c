@@ -4,14 +4,15 @@
  *
  *     r = (e + D^1/2 (z^1 + ... + z^K)) / (K + 1)
  *
- * A step needs r of the batch's rows only, so z^K is computed for those alone. Backward, with g = dr (zero outside
- * the batch) and w = D^-1/2 y, Horner's rule de = (g + A'(g + A'(... A' g))) / (K + 1), A' = D^-1/2 A D^-1/2, is
+ * A step needs r of the batch's rows only, so z^K is computed for those alone. Backward, with g = dr (zero
+ * outside the batch) and w = D^-1/2 y, Horner's rule de = (g + A'(g + A'(... A' g))) / (K + 1), A' = D^-1/2 A
+ * D^-1/2, is
  *
  *     w_K = D^-1/2 g,   w_l = D^-1/2 g + D^-1 A w_{l+1},   de = D^1/2 w_0 / (K + 1)
  *
- * whose first product gathers from the batch's rows only. Of 2K products 2K - 2 are whole. The model is linear, so
- * backward needs nothing from forward and reuses its buffers. Cost of a whole product: 2 E d additions, and 2 E rows
- * of 4 d bytes gathered. */
+ * whose first product gathers from the batch's rows only. Of 2K products 2K - 2 are whole. The model is linear,
+ * so backward needs nothing from forward and reuses its buffers. Cost of a whole product: 2 E d additions, and 2
+ * E rows of 4 d bytes gathered. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
@@ -23,10 +24,10 @@
 struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers, buffers;
-    float **z;           // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de
-    uint32_t **half;     // NULL, or (layers or 2) each (nodes, dim / 2): z^0 .. z^{K-1} forward, w backward
-    float *r;            // (most_rows, dim)
-    float *scaled;       // (most_rows, dim) D^-1/2 g
+    float **z;        // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de
+    uint32_t **half;  // NULL, or (layers or 2) each (nodes, dim / 2): z^0 .. z^{K-1} forward, w backward
+    float *r;         // (most_rows, dim)
+    float *scaled;    // (most_rows, dim) D^-1/2 g
     float *final_scale;  // (nodes) 1 / (sqrt(degree) (K + 1))
 };
 
@@ -99,8 +100,8 @@ done:
 }
 
 /* z^{l+1} = D^-1 A z^l, where z^0 = D^-1/2 e is never stored: its scaling is a weight of the first product. */
-static void propagate(const struct inmo_graph *graph, int dim, const float *x, int is_e, const struct inmo_rows *rows,
-                      float *out)
+static void propagate(const struct inmo_graph *graph, int dim, const float *x, int is_e,
+                      const struct inmo_rows *rows, float *out)
 {
     struct inmo_gather job = {
         .graph = graph,
@@ -215,8 +216,12 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
             .scale = l == 0 ? state->final_scale : graph->inverse_degree,
             .plus = l > 0 ? state->scaled : NULL,
             .plus_position = rows->position,
-            .out = to_half ? NULL : first || state->half ? w : next,
-            .half_out = !to_half ? NULL : first ? half : next_half,
+            .out = to_half                ? NULL
+                   : first || state->half ? w
+                                          : next,
+            .half_out = !to_half ? NULL
+                        : first  ? half
+                                 : next_half,
         };
         inmo_gather(&job);
         if (!first && to_half) {
@@ -283,7 +288,8 @@ done:
 static void lightgcn_fold(const struct inmo_fold *fold, float *r)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
-    float mean = 1 / (float)(fold->layers + 1), inverse_root = 1 / sqrtf((float)(fold->degree > 0 ? fold->degree : 1));
+    float mean = 1 / (float)(fold->layers + 1),
+          inverse_root = 1 / sqrtf((float)(fold->degree > 0 ? fold->degree : 1));
     for (int j = 0; j < fold->dim; j++)
         r[j] = mean * fold->e[j];
     for (int32_t n = 0; n < fold->count && fold->layers > 0; n++)

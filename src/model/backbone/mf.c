@@ -38,8 +38,8 @@ static float *mf_backward(struct inmo_backbone_state *state, const struct inmo_r
     return dr;
 }
 
-static int mf_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e, float *r,
-                        float *memory)
+static int mf_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e,
+                        float *r, float *memory)
 {
     (void)layers;
     (void)own;

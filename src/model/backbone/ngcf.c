@@ -2,9 +2,9 @@
  *
  *     r = (e, r^1/‖r^1‖, ..., r^K/‖r^K‖),   r^0 = e        width (K + 1) d
  *
- * Its own parameters are W1, b1, W2, b2 of each layer. A step needs r of the batch's rows only, so the last layer is
- * computed, and differentiated, for those alone; all others whole. Which edges and numbers are dropped is a hash, so
- * backward sees forward's masks and none is stored; forward's m and r^l are. */
+ * Its own parameters are W1, b1, W2, b2 of each layer. A step needs r of the batch's rows only, so the last
+ * layer is computed, and differentiated, for those alone; all others whole. Which edges and numbers are dropped
+ * is a hash, so backward sees forward's masks and none is stored; forward's m and r^l are. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -22,16 +22,16 @@ struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers;
     struct inmo_ngcf_layer *layer;  // (layers)
-    float *share;         // (nodes) see ngcf_layer.h
-    double share_dropout; /* -1: not yet made */
-    float *packed, *bias; // (layers, 2 dim, dim), (layers, dim)
-    float **m, **y;       // (layers) each (nodes, dim), the last (most_rows, dim)
-    float *r;             // (most_rows, width)
-    float *inverse_norm;  // (most_rows, layers)
-    float *g, *pull;      // (nodes, dim)
-    float *last_g;        // (most_rows, dim)
-    float *space, *sum;   // scratch of the layers
-    float *gradient;      // (rows of own, dim)
+    float *share;                   // (nodes) see ngcf_layer.h
+    double share_dropout;           /* -1: not yet made */
+    float *packed, *bias;           // (layers, 2 dim, dim), (layers, dim)
+    float **m, **y;                 // (layers) each (nodes, dim), the last (most_rows, dim)
+    float *r;                       // (most_rows, width)
+    float *inverse_norm;            // (most_rows, layers)
+    float *g, *pull;                // (nodes, dim)
+    float *last_g;                  // (most_rows, dim)
+    float *space, *sum;             // scratch of the layers
+    float *gradient;                // (rows of own, dim)
 };
 
 static int ngcf_width(int dim, int layers)
@@ -107,8 +107,8 @@ static float **make_rows(int layers, size_t nodes, size_t most_rows, size_t dim)
     return rows;
 }
 
-static struct inmo_backbone_state *ngcf_create(const struct inmo_graph *graph, int dim, int layers, int32_t most_rows,
-                                               int half)
+static struct inmo_backbone_state *ngcf_create(const struct inmo_graph *graph, int dim, int layers,
+                                               int32_t most_rows, int half)
 {
     struct inmo_backbone_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)graph->nodes, d = (size_t)dim, most = (size_t)most_rows, k = (size_t)layers;
@@ -190,7 +190,8 @@ static float normalise(int dim, const float *x, float *out)
 }
 
 /* Row of r^l, l >= 1, of the batch's n-th node. */
-static const float *layer_row(const struct inmo_backbone_state *state, const struct inmo_rows *rows, int l, int32_t n)
+static const float *layer_row(const struct inmo_backbone_state *state, const struct inmo_rows *rows, int l,
+                              int32_t n)
 {
     return state->y[l - 1] + (size_t)(l < state->layers ? rows->node[n] : n) * (size_t)state->dim;
 }
@@ -226,12 +227,13 @@ static void add_direct(const struct inmo_backbone_state *state, const float *dr,
     size_t d = (size_t)state->dim, at = (size_t)n * d * ((size_t)state->layers + 1) + (size_t)l * d;
     float inverse = l == 0 ? 1 : state->inverse_norm[(size_t)n * (size_t)state->layers + (size_t)l - 1];
     if (l > 0)
-        kernels->add_scaled(state->dim, -inverse * kernels->dot(state->dim, state->r + at, dr + at), state->r + at, out);
+        kernels->add_scaled(state->dim, -inverse * kernels->dot(state->dim, state->r + at, dr + at), state->r + at,
+                            out);
     kernels->add_scaled(state->dim, inverse, dr + at, out);
 }
 
-static void add_all_direct(const struct inmo_backbone_state *state, const struct inmo_rows *rows, const float *dr, int l,
-                           int by_node, float *out)
+static void add_all_direct(const struct inmo_backbone_state *state, const struct inmo_rows *rows, const float *dr,
+                           int l, int by_node, float *out)
 {
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++)
@@ -260,7 +262,8 @@ static float *ngcf_backward(struct inmo_backbone_state *state, const struct inmo
             .plus_position = by_rows ? rows->position : NULL,
             .out = state->g,
         };
-        inmo_ngcf_backward(layer, g, state->pull, state->sum, state->gradient + (size_t)(l - 1) * own_of_layer(state->dim));
+        inmo_ngcf_backward(layer, g, state->pull, state->sum,
+                           state->gradient + (size_t)(l - 1) * own_of_layer(state->dim));
         add_all_direct(state, rows, dr, l - 1, !by_rows, g);
         inmo_gather(&job);
         g = state->g;
@@ -279,29 +282,38 @@ static int ngcf_memory_width(int dim, int layers)
     return dim * layers;
 }
 
-static void copy_columns(const struct inmo_graph *graph, int dim, const float *x, size_t width, size_t column, float *out)
+static void copy_columns(const struct inmo_graph *graph, int dim, const float *x, size_t width, size_t column,
+                         float *out)
 {
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < graph->nodes; v++)
         memcpy(out + (size_t)v * width + column, x + (size_t)v * (size_t)dim, (size_t)dim * sizeof *out);
 }
 
-static int ngcf_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e, float *r,
-                          float *memory)
+static int ngcf_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e,
+                          float *r, float *memory)
 {
     size_t nodes = (size_t)graph->nodes, d = (size_t)dim, k = (size_t)layers;
     float *share = inmo_alloc(nodes, sizeof *share), *m = inmo_alloc(nodes * d, sizeof *m);
     float *y[2] = {inmo_alloc(nodes * d, sizeof(float)), inmo_alloc(nodes * d, sizeof(float))};
-    float *packed = inmo_alloc((2 * d + 1) * d, sizeof *packed), *space = inmo_alloc(inmo_ngcf_space(dim), sizeof *space);
+    float *packed = inmo_alloc((2 * d + 1) * d, sizeof *packed),
+          *space = inmo_alloc(inmo_ngcf_space(dim), sizeof *space);
     int status = share && m && y[0] && y[1] && packed && space ? 0 : -1;
     if (status)
         goto done;
     fill_share(graph, 0, share);
     copy_columns(graph, dim, e, d * (k + 1), 0, r);
     for (size_t l = 0; l < k; l++) {
-        struct inmo_ngcf_layer layer = {.graph = graph, .dim = dim, .share = share, .packed = packed,
-                                        .bias = packed + 2 * d * d, .activation = {0, 0, 1, SLOPE},
-                                        .x = l == 0 ? e : y[(l - 1) & 1], .count = graph->nodes, .m = m, .y = y[l & 1],
+        struct inmo_ngcf_layer layer = {.graph = graph,
+                                        .dim = dim,
+                                        .share = share,
+                                        .packed = packed,
+                                        .bias = packed + 2 * d * d,
+                                        .activation = {0, 0, 1, SLOPE},
+                                        .x = l == 0 ? e : y[(l - 1) & 1],
+                                        .count = graph->nodes,
+                                        .m = m,
+                                        .y = y[l & 1],
                                         .space = space};
         inmo_ngcf_pack(dim, own + l * own_of_layer(dim), packed, packed + 2 * d * d);
         if (memory)

@@ -63,7 +63,8 @@ static void make_pairs(const struct inmo_ngcf_layer *layer, const struct block *
     }
 }
 
-static void forward_block(const struct inmo_ngcf_layer *layer, const struct inmo_gather *job, const struct block *block)
+static void forward_block(const struct inmo_ngcf_layer *layer, const struct inmo_gather *job,
+                          const struct block *block)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int dim = layer->dim;
@@ -79,11 +80,12 @@ static void forward_block(const struct inmo_ngcf_layer *layer, const struct inmo
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, block->count, dim, 2 * dim, 1, block->pair, 2 * dim,
                 layer->packed, dim, 0, y, dim);
     for (int32_t n = 0; n < block->count; n++)
-        kernels->activate(dim, &layer->activation, node_of(layer, block->first + n), layer->bias, y + (size_t)n * d);
+        kernels->activate(dim, &layer->activation, node_of(layer, block->first + n), layer->bias,
+                          y + (size_t)n * d);
 }
 
-/* Of g = dL/dy: through the activation to the products' output; dP += pair' g; pair becomes g P'; and from there to m
- * (pull) and x. */
+/* Of g = dL/dy: through the activation to the products' output; dP += pair' g; pair becomes g P'; and from there
+ * to m (pull) and x. */
 static void backward_block(const struct inmo_ngcf_layer *layer, const struct block *block, float *g, float *pull,
                            float *sum)
 {
@@ -100,10 +102,10 @@ static void backward_block(const struct inmo_ngcf_layer *layer, const struct blo
         kernels->add_scaled(dim, 1, row, bias);
     }
     make_pairs(layer, block);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, 2 * dim, dim, block->count, 1, block->pair, 2 * dim, g, dim, 1,
-                sum, dim);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, block->count, 2 * dim, dim, 1, g, dim, layer->packed, dim, 0,
-                block->pair, 2 * dim);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, 2 * dim, dim, block->count, 1, block->pair, 2 * dim, g,
+                dim, 1, sum, dim);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, block->count, 2 * dim, dim, 1, g, dim, layer->packed, dim,
+                0, block->pair, 2 * dim);
     for (int32_t n = 0; n < block->count; n++) {
         int32_t v = node_of(layer, block->first + n);
         const float *x = layer->x + (size_t)v * d, *m = layer->m + (size_t)(block->first + n) * d;

@@ -2,9 +2,10 @@
  *
  *     m = Â x,   y = dropout(LeakyReLU(W1 m + b1 + W2 (x ⊙ m) + b2)),   Â: A + I, rows summing to 1, edges dropped
  *
- * The two products are one, (m, x ⊙ m) P with P = (W1'; W2') packed once a step. Rows go in blocks of fixed size, each
- * inside one thread from the gather to the activation, so that m is still in its cache when it is multiplied; blocks
- * are in a fixed number of groups, each with a sum of dP. Hence the same bytes at any number of threads. */
+ * The two products are one, (m, x ⊙ m) P with P = (W1'; W2') packed once a step. Rows go in blocks of fixed
+ * size, each inside one thread from the gather to the activation, so that m is still in its cache when it is
+ * multiplied; blocks are in a fixed number of groups, each with a sum of dP. Hence the same bytes at any number
+ * of threads. */
 #ifndef INMO_MODEL_BACKBONE_NGCF_LAYER_H
 #define INMO_MODEL_BACKBONE_NGCF_LAYER_H
 
@@ -15,16 +16,16 @@
 struct inmo_ngcf_layer {
     const struct inmo_graph *graph;
     int dim;
-    const float *share;      // (nodes) 1 / ((degree + 1) (1 - p)): a term's weight in the row's mean
-    struct inmo_drop drop;   /* of edges */
+    const float *share;    // (nodes) 1 / ((degree + 1) (1 - p)): a term's weight in the row's mean
+    struct inmo_drop drop; /* of edges */
     struct inmo_activation activation;
-    const float *packed;     // (2 dim, dim) P
-    const float *bias;       // (dim) b1 + b2
-    const float *x;          // (nodes, dim)
-    const int32_t *node;     // (count) rows of m and y; NULL: all nodes, in order
+    const float *packed;  // (2 dim, dim) P
+    const float *bias;    // (dim) b1 + b2
+    const float *x;       // (nodes, dim)
+    const int32_t *node;  // (count) rows of m and y; NULL: all nodes, in order
     int32_t count;
-    float *m, *y;            // (count, dim)
-    float *space;            // (inmo_ngcf_space)
+    float *m, *y;  // (count, dim)
+    float *space;  // (inmo_ngcf_space)
 };
 
 /* Floats of scratch that any number of layers share. */

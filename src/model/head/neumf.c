@@ -4,9 +4,9 @@
  *     2  pairs, some positives at a time: both layers, scores, loss, and back to the first layer's sums; dW2 on the way
  *     3  rows: the pairs' parts added up, dr, dW1
  *
- * What stands between 1 and 3 for a pair is d numbers; the rest never leaves the cache of the core that made it. All
- * products are single-threaded and of fixed sizes; sums over pairs and over rows are kept in GROUPS parts and added in
- * order: the same bytes at any number of threads. */
+ * What stands between 1 and 3 for a pair is d numbers; the rest never leaves the cache of the core that made it.
+ * All products are single-threaded and of fixed sizes; sums over pairs and over rows are kept in GROUPS parts
+ * and added in order: the same bytes at any number of threads. */
 #include "model/head/neumf.h"
 
 #include "base/memory.h"

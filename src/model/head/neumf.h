@@ -5,7 +5,8 @@
  *     x2 = leaky(W2 x1 + b2)               W2 (d, d)
  *     score = o_gmf . (p_u ⊙ p_i) + o_mlp . x2
  *
- * The first layer is the sum of a user's half and an item's half, computed once for each of them, not for each pair. */
+ * The first layer is the sum of a user's half and an item's half, computed once for each of them, not for each
+ * pair. */
 #ifndef INMO_MODEL_HEAD_NEUMF_H
 #define INMO_MODEL_HEAD_NEUMF_H
 

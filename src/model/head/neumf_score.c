@@ -1,6 +1,6 @@
-/* neumf_score.c - all items for a few users at a time. The items' halves of the first layer are computed once for all
- * users. Then, a tile of items at a time, so that it is multiplied from the cache: GMF is one product for all the users, its
- * output weights put on the users' side; the second layer is one product for each user. */
+/* neumf_score.c - all items for a few users at a time. The items' halves of the first layer are computed once
+ * for all users. Then, a tile of items at a time, so that it is multiplied from the cache: GMF is one product
+ * for all the users, its output weights put on the users' side; the second layer is one product for each user. */
 #include "model/head/neumf.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* pairs.h - finding one's way in the pairs of a batch (head.h): pair b (k + 1) + j is positive b's item (j = 0) or its
- * j-th negative. Each place of an item is in one pair, each place of a user in k + 1. */
+/* pairs.h - finding one's way in the pairs of a batch (head.h): pair b (k + 1) + j is positive b's item (j = 0)
+ * or its j-th negative. Each place of an item is in one pair, each place of a user in k + 1. */
 #ifndef INMO_MODEL_HEAD_PAIRS_H
 #define INMO_MODEL_HEAD_PAIRS_H
 

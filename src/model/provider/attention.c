@@ -1,5 +1,5 @@
-/* attention.c - see attention.h. Cost over N queries and n keys in all heads: 4 N n d flops forward and 6 N n d backward, in
- * products of blocks, and N n exponentials. */
+/* attention.c - see attention.h. Cost over N queries and n keys in all heads: 4 N n d flops forward and 6 N n d
+ * backward, in products of blocks, and N n exponentials. */
 #include "model/provider/attention.h"
 
 #include "base/memory.h"
@@ -10,11 +10,11 @@
 #include <cblas.h>
 #include <string.h>
 
-/* Less beside the largest, which is 1, is lost in any sum of floats. Queries are long vectors, so most shares are; times
- * a gradient they would be denormal numbers, which processors multiply a hundred times slower. */
+/* Less beside the largest, which is 1, is lost in any sum of floats. Queries are long vectors, so most shares
+ * are; times a gradient they would be denormal numbers, which processors multiply a hundred times slower. */
 static const float LEAST_SHARE = 1e-20f;
 
-enum { GROUPS = 16, BLOCK = 256 };  /* rows of a block: its shares and their gradient stay in a core's own cache */
+enum { GROUPS = 16, BLOCK = 256 }; /* rows of a block: its shares and their gradient stay in a core's own cache */
 
 static size_t most_keys(int dim)
 {
@@ -85,11 +85,14 @@ void inmo_attention_prepare(struct inmo_attention *attention)
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
     for (int h = 0; h < INMO_HEADS; h++) {
         const float *w = attention->weights + (size_t)h * square, *key = attention->key + (size_t)h * of_head;
-        float *matched = attention->matched + (size_t)h * of_head, *valued = attention->valued + (size_t)h * of_head;
+        float *matched = attention->matched + (size_t)h * of_head,
+              *valued = attention->valued + (size_t)h * of_head;
         times(attention->keys, dim, key, CblasTrans, w + INMO_WK * of_kind, matched);
-        times(attention->keys, dim, matched, CblasNoTrans, w + INMO_WQ * of_kind, attention->match + (size_t)h * of_head);
+        times(attention->keys, dim, matched, CblasNoTrans, w + INMO_WQ * of_kind,
+              attention->match + (size_t)h * of_head);
         times(attention->keys, dim, key, CblasTrans, w + INMO_WV * of_kind, valued);
-        times(attention->keys, dim, valued, CblasTrans, w + INMO_WOUT * of_kind, attention->value + (size_t)h * of_head);
+        times(attention->keys, dim, valued, CblasTrans, w + INMO_WOUT * of_kind,
+              attention->value + (size_t)h * of_head);
     }
     openblas_set_num_threads(blas_threads);
 }
@@ -117,13 +120,14 @@ void inmo_attention_forward(const struct inmo_attention *attention, int32_t coun
     for (int group = 0; group < GROUPS; group++)
         for (int32_t b = group; b < blocks; b += GROUPS) {
             int32_t first = b * BLOCK, rows = count - first < BLOCK ? count - first : BLOCK;
-            float *a = share ? share + (size_t)first * (size_t)all : attention->space + (size_t)(group * BLOCK * all);
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, all, dim, 1, query + (size_t)first * (size_t)dim,
-                        dim, attention->match, dim, 0, a, all);
+            float *a =
+                share ? share + (size_t)first * (size_t)all : attention->space + (size_t)(group * BLOCK * all);
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, all, dim, 1,
+                        query + (size_t)first * (size_t)dim, dim, attention->match, dim, 0, a, all);
             for (int32_t n = 0; n < rows * INMO_HEADS; n++)
                 soften(attention->keys, a + (size_t)n * (size_t)attention->keys);
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dim, all, 1, a, all, attention->value, dim, 0,
-                        e + (size_t)first * (size_t)dim, dim);
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dim, all, 1, a, all, attention->value, dim,
+                        0, e + (size_t)first * (size_t)dim, dim);
         }
     openblas_set_num_threads(blas_threads);
 }
@@ -147,8 +151,9 @@ static void head_gradient(const struct inmo_attention *attention, int h, const f
     const float *w = attention->weights + (size_t)h * square, *key = attention->key + at;
     float *dw = gradient + (size_t)h * square, *dkey = attention->key_gradient + at;
     static const enum inmo_attention_weight regularised[] = {INMO_WQ, INMO_WK};
-#define OUTER(a, b, kind)                                                                                             \
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim, dim, keys, 1, a, dim, b, dim, 0, dw + (kind)*of_kind, dim)
+#define OUTER(a, b, kind)                                                                                          \
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim, dim, keys, 1, a, dim, b, dim, 0,                     \
+                dw + (kind)*of_kind, dim)
     /* V = (K Wv') Wout' */
     OUTER(dvalue + at, attention->valued + at, INMO_WOUT);
     times(keys, dim, dvalue + at, CblasNoTrans, w + INMO_WOUT * of_kind, dkey);
@@ -180,9 +185,10 @@ void inmo_attention_backward(const struct inmo_attention *attention, int32_t cou
             for (int32_t b = group; b < blocks; b += GROUPS) {
                 int32_t first = b * BLOCK, rows = count - first < BLOCK ? count - first : BLOCK;
                 const float *a = share + (size_t)first * (size_t)all, *g = de + (size_t)first * (size_t)dim;
-                cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, all, dim, rows, 1, a, all, g, dim, 1, dvalue, dim);
-                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, all, dim, 1, g, dim, attention->value, dim, 0,
-                            da, all);
+                cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, all, dim, rows, 1, a, all, g, dim, 1, dvalue,
+                            dim);
+                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, all, dim, 1, g, dim, attention->value,
+                            dim, 0, da, all);
                 for (int32_t n = 0; n < rows * INMO_HEADS; n++)
                     harden(attention->keys, a + (size_t)n * (size_t)attention->keys,
                            da + (size_t)n * (size_t)attention->keys);

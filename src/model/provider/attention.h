@@ -2,10 +2,11 @@
  *
  *     e(q) = Σ_h Wout_h Σ_j a_hj Wv_h k_hj,   a_h = softmax_j((Wq_h q) · (Wk_h k_hj))
  *
- * There are few keys, so what is done to them is done first: with M_h = (Wq_h' Wk_h k_hj)_j and V_h = (Wout_h Wv_h k_hj)_j
- * a query takes two products, a = softmax(M q) and e = V' a, for all heads at once, and neither a query nor a value of d
- * numbers a head is ever made. Rows go in blocks of fixed size, each inside one thread; blocks are in a fixed number of
- * groups, each with a sum of dM and dV. Hence the same bytes at any number of threads. */
+ * There are few keys, so what is done to them is done first: with M_h = (Wq_h' Wk_h k_hj)_j and V_h = (Wout_h
+ * Wv_h k_hj)_j a query takes two products, a = softmax(M q) and e = V' a, for all heads at once, and neither a
+ * query nor a value of d numbers a head is ever made. Rows go in blocks of fixed size, each inside one thread;
+ * blocks are in a fixed number of groups, each with a sum of dM and dV. Hence the same bytes at any number of
+ * threads. */
 #ifndef INMO_MODEL_PROVIDER_ATTENTION_H
 #define INMO_MODEL_PROVIDER_ATTENTION_H
 
@@ -14,7 +15,8 @@
 
 enum { INMO_HEADS = 4, INMO_SAMPLE = 50 };
 
-/* Its weights in one block: Wq, Wk, Wv, Wout, each (HEADS dim, dim), rows h dim .. of head h; row c gives output c. */
+/* Its weights in one block: Wq, Wk, Wv, Wout, each (HEADS dim, dim), rows h dim .. of head h; row c gives output
+ * c. */
 enum inmo_attention_weight { INMO_WQ, INMO_WK, INMO_WV, INMO_WOUT, INMO_ATTENTION_WEIGHTS };
 static inline size_t inmo_attention_weight_size(int dim)
 {

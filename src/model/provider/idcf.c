@@ -1,12 +1,14 @@
 /* idcf.c - IDCF's inductive embeddings: attention over key users and key items (docs/math.md, "idcf").
  *
- * Parameter block: a key for every template (all nodes with interactions, unless shares are asked for), users first: the
- * embeddings of a trained LightGCN, frozen. Beside them the weights of two attentions (attention.h), the users' over keys of
- * users and the items' over keys of items. The query of a node is the sum of its neighbours' keys: items' keys for a user. As
- * neither keys nor graph change in training, queries are summed once.
+ * Parameter block: a key for every template (all nodes with interactions, unless shares are asked for), users
+ * first: the embeddings of a trained LightGCN, frozen. Beside them the weights of two attentions (attention.h),
+ * the users' over keys of users and the items' over keys of items. The query of a node is the sum of its
+ * neighbours' keys: items' keys for a user. As neither keys nor graph change in training, queries are summed
+ * once.
  *
- * Each head sees a sample of the keys, drawn anew in each step and the same for all queries. Outside training it is the
- * sample of seed 0 and step 0, a function of the number of keys: a model gives the same answers wherever it is loaded. */
+ * Each head sees a sample of the keys, drawn anew in each step and the same for all queries. Outside training it
+ * is the sample of seed 0 and step 0, a function of the number of keys: a model gives the same answers wherever
+ * it is loaded. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -18,18 +20,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USER, ITEM, SIDES, CHUNK = 64 };  /* CHUNK: rows of a partial sum of the loss */
+enum { USER, ITEM, SIDES, CHUNK = 64 }; /* CHUNK: rows of a partial sum of the loss */
 
 struct inmo_provider_state {
     struct inmo_binding binding;
     struct inmo_attention attention[SIDES];
     int32_t drawn[SIDES][INMO_HEADS][INMO_SAMPLE]; /* rows of the parameter block */
-    int32_t *numbered; // (rows) row of key n by the nodes' first numbers, where the graph has others; NULL: n
-    const float *parameter;                        // of the step
-    float *query;     // (nodes, dim)
-    int has_queries;  /* in training, after the first step */
-    float *e;         // (nodes, dim)
-    double l2;        /* of Wq and Wk in this step */
+    int32_t *numbered;       // (rows) row of key n by the nodes' first numbers, where the graph has others; NULL: n
+    const float *parameter;  // of the step
+    float *query;            // (nodes, dim)
+    int has_queries;         /* in training, after the first step */
+    float *e;                // (nodes, dim)
+    double l2;               /* of Wq and Wk in this step */
     /* in training, else NULL */
     float *share;     // (nodes, HEADS SAMPLE)
     float *gradient;  // (2 sides, all weights)
@@ -47,7 +49,8 @@ static int idcf_part(int dim, int n, struct inmo_part *part)
     if (n >= SIDES * INMO_ATTENTION_WEIGHTS)
         return 0;
     *part = (struct inmo_part){.rows = INMO_HEADS * dim};
-    snprintf(part->name, sizeof part->name, "idcf.%s.%s", side[n / INMO_ATTENTION_WEIGHTS], name[n % INMO_ATTENTION_WEIGHTS]);
+    snprintf(part->name, sizeof part->name, "idcf.%s.%s", side[n / INMO_ATTENTION_WEIGHTS],
+             name[n % INMO_ATTENTION_WEIGHTS]);
     return 1;
 }
 
@@ -77,7 +80,8 @@ static void idcf_destroy(struct inmo_provider_state *state)
     inmo_free(state);
 }
 
-static struct inmo_provider_state *idcf_create(const struct inmo_binding *binding, int32_t most_rows, int for_training)
+static struct inmo_provider_state *idcf_create(const struct inmo_binding *binding, int32_t most_rows,
+                                               int for_training)
 {
     struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)binding->graph->nodes, dim = (size_t)binding->dim;
@@ -113,10 +117,10 @@ static struct inmo_provider_state *idcf_create(const struct inmo_binding *bindin
     return state;
 }
 
-/* The sample of each head of a side, as rows of the parameter block. Returns the keys of each. Numbers are those of the data
- * set, whatever training's are, so that a saved model has the samples that validation had. */
-static int32_t draw_keys(const struct inmo_binding *binding, const int32_t *numbered, const struct inmo_moment *moment,
-                         int side, int32_t drawn[INMO_HEADS][INMO_SAMPLE])
+/* The sample of each head of a side, as rows of the parameter block. Returns the keys of each. Numbers are those
+ * of the data set, whatever training's are, so that a saved model has the samples that validation had. */
+static int32_t draw_keys(const struct inmo_binding *binding, const int32_t *numbered,
+                         const struct inmo_moment *moment, int side, int32_t drawn[INMO_HEADS][INMO_SAMPLE])
 {
     uint64_t key = inmo_random(inmo_key(moment->seed, INMO_STREAM_KEYS), (uint64_t)moment->step);
     int32_t first = side == USER ? 0 : binding->user_rows, keys = 0;
@@ -129,7 +133,8 @@ static int32_t draw_keys(const struct inmo_binding *binding, const int32_t *numb
     return keys;
 }
 
-static void take_keys(struct inmo_attention *attention, int32_t drawn[INMO_HEADS][INMO_SAMPLE], const float *parameter)
+static void take_keys(struct inmo_attention *attention, int32_t drawn[INMO_HEADS][INMO_SAMPLE],
+                      const float *parameter)
 {
     size_t dim = (size_t)attention->dim;
     float *key = attention->key;
@@ -166,7 +171,8 @@ static int32_t nodes_of(const struct inmo_graph *graph, int side, size_t *first)
     return side == USER ? graph->users : graph->items;
 }
 
-static const float *idcf_forward(struct inmo_provider_state *state, const float *parameter, const struct inmo_rows *rows)
+static const float *idcf_forward(struct inmo_provider_state *state, const float *parameter,
+                                 const struct inmo_rows *rows)
 {
     size_t dim = (size_t)state->binding.dim, first;
     (void)rows;
@@ -185,8 +191,10 @@ static const float *idcf_forward(struct inmo_provider_state *state, const float 
     return state->e;
 }
 
-/* weight (ln Σ_j e^{e·k_j} - e·k), k the node's own key and k_j those of the last head; the gradient is added to de. */
-static double contrast(const struct inmo_attention *attention, double weight, const float *e, const float *own, float *de)
+/* weight (ln Σ_j e^{e·k_j} - e·k), k the node's own key and k_j those of the last head; the gradient is added to
+ * de. */
+static double contrast(const struct inmo_attention *attention, double weight, const float *e, const float *own,
+                       float *de)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int dim = attention->dim;
@@ -232,9 +240,9 @@ static double idcf_own_loss(struct inmo_provider_state *state, const struct inmo
         for (int32_t n = chunk * CHUNK; n < end; n++) {
             int32_t v = rows->node[n], row = binding->row_of_node[v];
             if (weight[n] > 0 && row >= 0)
-                state->term[chunk] += contrast(state->attention + (v < binding->graph->users ? USER : ITEM), weight[n],
-                                               state->e + (size_t)v * dim, state->parameter + (size_t)row * dim,
-                                               de + (size_t)v * dim);
+                state->term[chunk] += contrast(state->attention + (v < binding->graph->users ? USER : ITEM),
+                                               weight[n], state->e + (size_t)v * dim,
+                                               state->parameter + (size_t)row * dim, de + (size_t)v * dim);
         }
     }
     for (int32_t chunk = 0; chunk < chunks; chunk++)
@@ -242,7 +250,8 @@ static double idcf_own_loss(struct inmo_provider_state *state, const struct inmo
     return loss;
 }
 
-static struct inmo_gradient idcf_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
+static struct inmo_gradient idcf_backward(struct inmo_provider_state *state, const struct inmo_rows *rows,
+                                          float *de)
 {
     size_t dim = (size_t)state->binding.dim, first;
     (void)rows;
@@ -278,7 +287,8 @@ static int idcf_base(const struct inmo_binding *binding, const float *parameter,
 static void idcf_complete(const struct inmo_binding *binding, const float *base, float *e)
 {
     int32_t keys = binding->user_rows < INMO_SAMPLE ? binding->user_rows : INMO_SAMPLE;
-    inmo_attention_one(binding->dim, keys, base, base + (size_t)INMO_HEADS * (size_t)keys * (size_t)binding->dim, e);
+    inmo_attention_one(binding->dim, keys, base, base + (size_t)INMO_HEADS * (size_t)keys * (size_t)binding->dim,
+                       e);
 }
 
 const struct inmo_provider inmo_provider_idcf = {

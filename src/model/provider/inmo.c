@@ -15,17 +15,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 1024 };  /* rows of a partial sum: fixed, so that the order of addition is */
+enum { CHUNK = 1024 }; /* rows of a partial sum: fixed, so that the order of addition is */
 
 struct inmo_provider_state {
     struct inmo_binding binding;
-    int32_t *templates;   // (nodes) |N_v ∩ templates|
-    float *scale;         // (nodes) 1 / ((templates + 1)^alpha (1 - p))
+    int32_t *templates;  // (nodes) |N_v ∩ templates|
+    float *scale;        // (nodes) 1 / ((templates + 1)^alpha (1 - p))
     double scale_alpha, scale_dropout;
     struct inmo_drop drop;
-    float *e;             // (nodes, dim)
-    float *gradient;      // (rows + 3, dim); NULL outside training
-    float *partial;       // (2 chunks, dim) sums for t_user and t_item
+    float *e;         // (nodes, dim)
+    float *gradient;  // (rows + 3, dim); NULL outside training
+    float *partial;   // (2 chunks, dim) sums for t_user and t_item
     /* Where a batch's rows are enough, else NULL: the terms of its rows' sums, */
     int32_t *term_end, *term;  // (most_rows), (2 edges) by row: their other ends
     int64_t *named_offset;     // (nodes + 1) and by other end:
@@ -59,7 +59,8 @@ static void count_templates(struct inmo_provider_state *state)
     }
 }
 
-static struct inmo_provider_state *inmo_create(const struct inmo_binding *binding, int32_t most_rows, int for_training)
+static struct inmo_provider_state *inmo_create(const struct inmo_binding *binding, int32_t most_rows,
+                                               int for_training)
 {
     struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)binding->graph->nodes, dim = (size_t)binding->dim;
@@ -85,7 +86,8 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
             return NULL;
         }
     }
-    if (!state->templates || !state->scale || !state->e || (for_training && (!state->gradient || !state->partial))) {
+    if (!state->templates || !state->scale || !state->e ||
+        (for_training && (!state->gradient || !state->partial))) {
         inmo_destroy(state);
         return NULL;
     }
@@ -186,7 +188,8 @@ static struct part part_of(const struct inmo_graph *graph, const struct inmo_row
     return part;
 }
 
-/* The terms that are not dropped, of the rows of users (side 1) or of items: lists their other ends, counts them in next. */
+/* The terms that are not dropped, of the rows of users (side 1) or of items: lists their other ends, counts them
+ * in next. */
 static void list_terms(struct inmo_provider_state *state, const struct inmo_rows *rows, struct part part, int side,
                        int64_t *next)
 {
@@ -209,10 +212,11 @@ static void list_terms(struct inmo_provider_state *state, const struct inmo_rows
     }
 }
 
-/* Which rows of a batch each node gets a term from: a graph of these edges alone, whose neighbours are rows, not nodes, in
- * the order the whole graph has them. A row of users has items at its other ends and a row of items users, so the two
- * sides are two threads' work. */
-static struct inmo_graph named_graph(struct inmo_provider_state *state, const struct inmo_rows *rows, struct part part)
+/* Which rows of a batch each node gets a term from: a graph of these edges alone, whose neighbours are rows, not
+ * nodes, in the order the whole graph has them. A row of users has items at its other ends and a row of items
+ * users, so the two sides are two threads' work. */
+static struct inmo_graph named_graph(struct inmo_provider_state *state, const struct inmo_rows *rows,
+                                     struct part part)
 {
     struct inmo_graph named = *state->binding.graph;
     int64_t *next = state->named_offset + 1, sum = 0;
@@ -238,7 +242,8 @@ static struct inmo_graph named_graph(struct inmo_provider_state *state, const st
     return named;
 }
 
-static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
+static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, const struct inmo_rows *rows,
+                                          float *de)
 {
     const struct inmo_graph *graph = state->binding.graph;
     int64_t edges = graph->offset[graph->nodes];

@@ -23,7 +23,8 @@ static void lookup_destroy(struct inmo_provider_state *state)
     inmo_free(state);
 }
 
-static struct inmo_provider_state *lookup_create(const struct inmo_binding *binding, int32_t most_rows, int for_training)
+static struct inmo_provider_state *lookup_create(const struct inmo_binding *binding, int32_t most_rows,
+                                                 int for_training)
 {
     struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
     (void)most_rows;
@@ -105,7 +106,8 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
 }
 
 /* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
-static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de)
+static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows,
+                                            float *de)
 {
     struct inmo_gradient gradient = {.value = de, .rows = rows};
     (void)state;

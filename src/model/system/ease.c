@@ -3,10 +3,10 @@
  *
  *     P = (Y'Y + λ I)^-1      B_ij = -P_ij / P_jj, B_jj = 0      score(H, i) = Σ_{j in H} B_ji
  *
- * Tensors: ease.item (n) the items it is about, ascending; ease.weight (n, n) B, row j what item j gives to others.
- * Dense: n² floats, and n³ flops for the inverse. When that does not fit, it refuses before it starts; --most-items
- * takes the most frequent items only, the others are then not on offer. Y'Y is counted row by row, the inverse is over
- * tiles of fixed size (kernel/inverse.h), so the same bytes come at any number of threads. */
+ * Tensors: ease.item (n) the items it is about, ascending; ease.weight (n, n) B, row j what item j gives to
+ * others. Dense: n² floats, and n³ flops for the inverse. When that does not fit, it refuses before it starts;
+ * --most-items takes the most frequent items only, the others are then not on offer. Y'Y is counted row by row,
+ * the inverse is over tiles of fixed size (kernel/inverse.h), so the same bytes come at any number of threads. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/inverse.h"
@@ -56,10 +56,11 @@ static enum inmo_status check_memory(int32_t count, struct inmo_error *error)
     double needed = 4.0 * count * count * 1.02, there = (double)inmo_memory_available();
     if (needed <= there)
         return INMO_OK;
-    return inmo_fail(error, INMO_MEMORY,
-                     "ease on %d items needs %.3g GB for its matrix of items × items, and %.3g GB are free; --most-items "
-                     "%d would fit, and --model item-knn needs little",
-                     count, needed / 1e9, there / 1e9, (int)sqrt(there / 4.1));
+    return inmo_fail(
+        error, INMO_MEMORY,
+        "ease on %d items needs %.3g GB for its matrix of items × items, and %.3g GB are free; --most-items "
+        "%d would fit, and --model item-knn needs little",
+        count, needed / 1e9, there / 1e9, (int)sqrt(there / 4.1));
 }
 
 /* Row r of Y'Y + λ I: how many users items r and c have in common. */

@@ -1,13 +1,14 @@
-/* gfcf.c - gf-cf: a graph filter in closed form (Shen, Wu, Zhang, Shan, Zhang, Letaief, Li 2021), the linear filter
- * of the observed graph plus an ideal low pass over the leading singular vectors of the trained one:
+/* gfcf.c - gf-cf: a graph filter in closed form (Shen, Wu, Zhang, Shan, Zhang, Letaief, Li 2021), the linear
+ * filter of the observed graph plus an ideal low pass over the leading singular vectors of the trained one:
  *
  *     R = D_u^-1/2 Y D_i^-1/2 ≈ U S V'      score(H, ·) = h R'R + w h D_i^-1/2 V V' D_i^1/2,   h the 0/1 row of H
  *
- * Tensors: gf-cf.vector (I, d) V; gf-cf.low-pass (1) w. The first part follows the graph it looks at, so new interactions,
- * users and items count at once; the second has the degrees of training, and zero for items it has not seen.
+ * Tensors: gf-cf.vector (I, d) V; gf-cf.low-pass (1) w. The first part follows the graph it looks at, so new
+ * interactions, users and items count at once; the second has the degrees of training, and zero for items it has
+ * not seen.
  *
- * The two hops of the first part are walked for each user, Σ_{i in H} Σ_{v in N_i} d_v additions; the second is one
- * product of a few users with all items. Fitting is the truncated SVD (graph/svd.h). */
+ * The two hops of the first part are walked for each user, Σ_{i in H} Σ_{v in N_i} d_v additions; the second is
+ * one product of a few users with all items. Fitting is the truncated SVD (graph/svd.h). */
 #include "base/memory.h"
 #include "graph/svd.h"
 #include "model/model.h"
@@ -131,7 +132,8 @@ static struct scratch lay_out(const struct inmo_system_state *state, void *memor
     return scratch;
 }
 
-/* score += h R'R: every user v who shares an item with H passes Σ_{i in H, i in N_v} 1/√(d_v d_i) on to their items. */
+/* score += h R'R: every user v who shares an item with H passes Σ_{i in H, i in N_v} 1/√(d_v d_i) on to their
+ * items. */
 static void add_linear(const struct inmo_system_state *state, const struct inmo_history *who,
                        const struct scratch *scratch, float *score)
 {

@@ -1,10 +1,10 @@
 /* ials.c - ials: implicit alternating least squares (Hu, Koren, Volinsky 2008, in the form of Rendle, Krichene,
- * Zhang, Koren 2022). An epoch is one step, and a step solves all users given the items, then all items given the users
- * (least_squares.h), each exactly.
+ * Zhang, Koren 2022). An epoch is one step, and a step solves all users given the items, then all items given
+ * the users (least_squares.h), each exactly.
  *
- * Only the items' vectors are learned parameters: those of users follow from their histories, in training and after,
- * so somebody unseen is folded in by the very formula that users were trained with. Tensors: ials.item (I, d),
- * ials.setting (3) α0, λ, ν. The score is a dot product; ranking takes the fast path. */
+ * Only the items' vectors are learned parameters: those of users follow from their histories, in training and
+ * after, so somebody unseen is folded in by the very formula that users were trained with. Tensors: ials.item
+ * (I, d), ials.setting (3) α0, λ, ν. The score is a dot product; ranking takes the fast path. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -64,8 +64,8 @@ static enum inmo_status make_solvers(int32_t nodes, int dim, struct solvers *sol
     return complete ? INMO_OK : inmo_fail_memory(error, "least squares");
 }
 
-/* x (count, dim) of nodes begin .. begin + count - 1; returns the sum of their least values, over stretches of fixed
- * length, in order. */
+/* x (count, dim) of nodes begin .. begin + count - 1; returns the sum of their least values, over stretches of
+ * fixed length, in order. */
 static double solve_side(const struct inmo_least_squares *squares, struct solvers *solvers,
                          const struct inmo_graph *graph, int32_t begin, int32_t count, int32_t first,
                          const int32_t *row_of, float *x)
@@ -155,8 +155,8 @@ static int64_t ials_steps(const struct inmo_learner *learner)
     return 1;
 }
 
-/* The loss is the whole objective for an observed pair: of the items, their least values; of the users, what is left
- * when the items are given, their norms. */
+/* The loss is the whole objective for an observed pair: of the items, their least values; of the users, what is
+ * left when the items are given, their norms. */
 static double ials_step(struct inmo_learner *learner, const struct inmo_block *block, int64_t step,
                         double learning_rate)
 {
@@ -197,8 +197,8 @@ static const struct inmo_learning learning = {
 struct inmo_system_state {
     const struct inmo_graph *graph;
     const struct inmo_model_binding *bound;
-    int32_t items;    /* of the model */
-    float *item;      // (items, dim) rotated
+    int32_t items; /* of the model */
+    float *item;   // (items, dim) rotated
     struct inmo_least_squares squares;
 };
 
@@ -259,7 +259,8 @@ static enum inmo_status ials_vectors(struct inmo_system_state *state, float *r, 
     double least = NAN;
     enum inmo_status status = make_solvers(graph->users, state->squares.dim, &solvers, error);
     if (!status) {
-        least = solve_side(&state->squares, &solvers, graph, 0, graph->users, graph->users, state->bound->model_item, r);
+        least = solve_side(&state->squares, &solvers, graph, 0, graph->users, graph->users,
+                           state->bound->model_item, r);
         if (!isfinite(least))
             status = inmo_fail(error, INMO_NUMERIC, "the users' vectors are not finite");
     }
@@ -275,10 +276,11 @@ static enum inmo_status ials_vectors(struct inmo_system_state *state, float *r, 
     return status;
 }
 
-static enum inmo_status ials_fold(const struct inmo_system_state *state, const struct inmo_history *who, float *term,
-                                  struct inmo_error *error)
+static enum inmo_status ials_fold(const struct inmo_system_state *state, const struct inmo_history *who,
+                                  float *term, struct inmo_error *error)
 {
-    return inmo_solve_terms(&state->squares, who->node, who->count, who->first, state->bound->model_item, term, error);
+    return inmo_solve_terms(&state->squares, who->node, who->count, who->first, state->bound->model_item, term,
+                            error);
 }
 
 const struct inmo_system inmo_system_ials = {

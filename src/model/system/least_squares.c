@@ -1,6 +1,6 @@
-/* least_squares.c - see least_squares.h. Cost of a node with n neighbours: n² d + n³/3 flops below d, n d² + d³/3 from
- * there on. Rows are gathered in stretches of fixed length, so long histories need no more memory. All BLAS calls are
- * of one thread: nodes are the parallelism. */
+/* least_squares.c - see least_squares.h. Cost of a node with n neighbours: n² d + n³/3 flops below d, n d² +
+ * d³/3 from there on. Rows are gathered in stretches of fixed length, so long histories need no more memory. All
+ * BLAS calls are of one thread: nodes are the parallelism. */
 #include "model/system/least_squares.h"
 
 #include "base/memory.h"
@@ -55,8 +55,9 @@ enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, flo
     /* G = Y'Y = Q Λ Q' */
     memset(q, 0, d * d * sizeof *q);
     for (int64_t begin = 0; begin < count; begin += STRETCH)
-        cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, dim, (int)(count - begin < STRETCH ? count - begin : STRETCH), 1,
-                    row + (size_t)begin * d, dim, 1, q, dim);
+        cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, dim,
+                    (int)(count - begin < STRETCH ? count - begin : STRETCH), 1, row + (size_t)begin * d, dim, 1, q,
+                    dim);
     failed = LAPACKE_ssyevd(LAPACK_ROW_MAJOR, 'V', 'U', dim, q, dim, squares->eigenvalue) != 0;
     /* Y <- Y Q */
     for (int64_t begin = 0; begin < count && !failed; begin += STRETCH) {
@@ -135,8 +136,8 @@ static void fill_scale(const struct inmo_least_squares *squares, int64_t known, 
 }
 
 /* Up to `most` rows from *at on, scaled, into z; returns how many, and moves *at past them. */
-static int gather(const struct inmo_least_squares *squares, const struct rows *rows, const float *scale, int64_t *at,
-                  int most, float *z)
+static int gather(const struct inmo_least_squares *squares, const struct rows *rows, const float *scale,
+                  int64_t *at, int most, float *z)
 {
     int dim = squares->dim, taken = 0;
     for (; *at < rows->count && taken < most; ++*at) {
@@ -171,8 +172,8 @@ static double solve_short(struct inmo_solver *solver, int dim, int n, float *x)
 }
 
 /* (I + Z'Z) w = Z' 1, x = D^-1/2 w; the least value is n - (Z'1)·w. */
-static double solve_long(const struct inmo_least_squares *squares, struct inmo_solver *solver, const struct rows *rows,
-                         int64_t known, float *x)
+static double solve_long(const struct inmo_least_squares *squares, struct inmo_solver *solver,
+                         const struct rows *rows, int64_t known, float *x)
 {
     int dim = squares->dim, taken;
     size_t d = (size_t)dim;

@@ -1,11 +1,11 @@
-/* least_squares.h - the half-steps of implicit alternating least squares: vectors of one side of the graph from those of
- * the other. For a node with neighbours H among rows y_1 .. y_n of the other side,
+/* least_squares.h - the half-steps of implicit alternating least squares: vectors of one side of the graph from
+ * those of the other. For a node with neighbours H among rows y_1 .. y_n of the other side,
  *
  *     x = argmin Σ_{i in H} (x·y_i - 1)² + α0 Σ_i (x·y_i)² + λ' ‖x‖²,    λ' = λ (|H| + α0 n)^ν
  *       = (Y_H'Y_H + α0 G + λ' I)^-1 Y_H' 1,    G = Y'Y
  *
- * Y is first rotated into the eigenvectors of G, which changes no dot product; then α0 G + λ' I = D is diagonal, and with
- * Z = Y_H D^-1/2
+ * Y is first rotated into the eigenvectors of G, which changes no dot product; then α0 G + λ' I = D is diagonal,
+ * and with Z = Y_H D^-1/2
  *
  *     x = D^-1/2 Z' (I + Z Z')^-1 1     |H| x |H|, when the history is shorter than the vector
  *       = D^-1/2 (I + Z'Z)^-1 Z' 1      d x d, else
@@ -45,8 +45,9 @@ enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, flo
 struct inmo_solver;
 struct inmo_solver *inmo_solver_new(int dim);
 void inmo_solver_free(struct inmo_solver *solver);
-/* x (dim) of a node whose neighbours are rows row_of[node[0] - first], ... (row_of NULL: the row itself; a negative row is
- * passed over). Returns the least value of the sum above, without α0's part over other nodes; NaN when it fails. */
+/* x (dim) of a node whose neighbours are rows row_of[node[0] - first], ... (row_of NULL: the row itself; a
+ * negative row is passed over). Returns the least value of the sum above, without α0's part over other nodes;
+ * NaN when it fails. */
 double inmo_solve(const struct inmo_least_squares *squares, struct inmo_solver *solver, const int32_t *node,
                   int64_t count, int32_t first, const int32_t *row_of, float *x);
 /* x as a sum: term (count, dim), term_j = (...)^-1 y_j, zero where there is no row. */

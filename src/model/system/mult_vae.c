@@ -1,9 +1,9 @@
 /* mult_vae.c - mult-vae: a variational autoencoder of histories with a multinomial likelihood (Liang, Krishnan,
- * Hoffman, Jebara 2018), in the size the INMO paper compares with. Its network is mult_vae.h; here it learns by Adam, an
- * epoch being every user once, and scores.
+ * Hoffman, Jebara 2018), in the size the INMO paper compares with. Its network is mult_vae.h; here it learns by
+ * Adam, an epoch being every user once, and scores.
  *
- * Users have no parameters: anybody is encoded from their history, the code's mean taken instead of a sample, and a
- * block of codes gives the scores of all items by one product. */
+ * Users have no parameters: anybody is encoded from their history, the code's mean taken instead of a sample,
+ * and a block of codes gives the scores of all items by one product. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "model/model.h"
@@ -30,7 +30,7 @@ static void vae_defaults(struct inmo_train_options *options)
 struct inmo_learner {
     const struct inmo_train_options *options;
     struct inmo_vae *vae;
-    float *gradient;     // as the block
+    float *gradient;  // as the block
     int32_t users, batch;
     int32_t *order;      // (users) of the running epoch
     int64_t order_epoch; /* -1: none yet */
@@ -58,15 +58,16 @@ static void vae_destroy(struct inmo_learner *learner)
 static void start(const struct inmo_vae_shape *shape, uint64_t seed, float *parameter)
 {
     uint64_t key = inmo_key(seed, INMO_STREAM_INIT);
-    const int inputs[INMO_VAE_TENSORS] = {[INMO_VAE_IN] = shape->items, [INMO_VAE_CODE] = shape->hidden,
-                                          [INMO_VAE_BACK] = shape->latent, [INMO_VAE_OUT] = shape->hidden};
+    const int inputs[INMO_VAE_TENSORS] = {[INMO_VAE_IN] = shape->items,
+                                          [INMO_VAE_CODE] = shape->hidden,
+                                          [INMO_VAE_BACK] = shape->latent,
+                                          [INMO_VAE_OUT] = shape->hidden};
     for (int n = 0; n < INMO_VAE_TENSORS; n++) {
         int64_t begin = inmo_vae_begin(shape, (enum inmo_vae_tensor)n);
         int64_t end = inmo_vae_begin(shape, (enum inmo_vae_tensor)(n + 1));
         for (int64_t k = begin; k < end; k++)
-            parameter[k] = inputs[n] > 0
-                               ? (float)inmo_random_symmetric(key, (uint64_t)k, inmo_kaiming_bound(inputs[n]))
-                               : 0;
+            parameter[k] =
+                inputs[n] > 0 ? (float)inmo_random_symmetric(key, (uint64_t)k, inmo_kaiming_bound(inputs[n])) : 0;
     }
 }
 
@@ -155,10 +156,10 @@ enum { AT_ONCE = 64 };
 
 struct inmo_system_state {
     const struct inmo_model_binding *bound;
-    struct inmo_vae_shape shape;                /* of the model */
+    struct inmo_vae_shape shape; /* of the model */
     const float *tensor[INMO_VAE_TENSORS];
-    int32_t items;                              /* of the graph */
-    float *out, *bias;                          // (items, d), (items) in the graph's order; 0 for items not known
+    int32_t items;      /* of the graph */
+    float *out, *bias;  // (items, d), (items) in the graph's order; 0 for items not known
 };
 
 /* A model without vectors has no dim but that of its first layer. */

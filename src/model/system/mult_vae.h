@@ -1,14 +1,15 @@
-/* mult_vae.h - the network of Mult-VAE (Liang, Krishnan, Hoffman, Jebara 2018): loss and gradient of a batch of users.
+/* mult_vae.h - the network of Mult-VAE (Liang, Krishnan, Hoffman, Jebara 2018): loss and gradient of a batch of
+ * users.
  *
  *     history -> dropped, scaled rows of `in`, summed -> tanh -> (mean, log-variance) -> sample -> tanh -> all items
  *        n                    (d)                                    (z, z)              (z)      (d)      (I)
  *
- * docs/math.md has the formulas. The first layer is a gather over the history and its gradient a gather over the items'
- * users. The last one, B I d multiplications thrice, takes nearly all the time: blocks of users, and in them tiles of
- * items, each a single-threaded product. A block's exponentials are kept (128 numbers an item, fewer than the
- * parameters' moments take) until its normaliser is known, so that each score is computed and exponentiated once.
- * Every tile owns its rows of the gradient and the blocks come one after the other: the same bytes at any number of
- * threads. */
+ * docs/math.md has the formulas. The first layer is a gather over the history and its gradient a gather over the
+ * items' users. The last one, B I d multiplications thrice, takes nearly all the time: blocks of users, and in
+ * them tiles of items, each a single-threaded product. A block's exponentials are kept (128 numbers an item,
+ * fewer than the parameters' moments take) until its normaliser is known, so that each score is computed and
+ * exponentiated once. Every tile owns its rows of the gradient and the blocks come one after the other: the same
+ * bytes at any number of threads. */
 #ifndef INMO_MODEL_SYSTEM_MULT_VAE_H
 #define INMO_MODEL_SYSTEM_MULT_VAE_H
 
@@ -17,16 +18,20 @@
 
 /* Tensors, in the order they have in one block. Weights are (outputs, inputs), but `in` is (I, d). */
 enum inmo_vae_tensor {
-    INMO_VAE_IN, INMO_VAE_IN_BIAS,      /* (I, d), (d) */
-    INMO_VAE_CODE, INMO_VAE_CODE_BIAS,  /* (2 z, d), (2 z): means, then log-variances */
-    INMO_VAE_BACK, INMO_VAE_BACK_BIAS,  /* (d, z), (d) */
-    INMO_VAE_OUT, INMO_VAE_OUT_BIAS,    /* (I, d), (I) */
+    INMO_VAE_IN,
+    INMO_VAE_IN_BIAS, /* (I, d), (d) */
+    INMO_VAE_CODE,
+    INMO_VAE_CODE_BIAS, /* (2 z, d), (2 z): means, then log-variances */
+    INMO_VAE_BACK,
+    INMO_VAE_BACK_BIAS, /* (d, z), (d) */
+    INMO_VAE_OUT,
+    INMO_VAE_OUT_BIAS, /* (I, d), (I) */
     INMO_VAE_TENSORS
 };
 struct inmo_vae_shape {
     int32_t items;
-    int hidden;  /* d */
-    int latent;  /* z */
+    int hidden; /* d */
+    int latent; /* z */
 };
 struct inmo_vae_shape inmo_vae_shape(int32_t items, int dim);
 /* columns 0: a vector. */
@@ -48,7 +53,8 @@ struct inmo_vae_step {
     int64_t step;
 };
 struct inmo_vae;
-struct inmo_vae *inmo_vae_new(const struct inmo_graph *graph, const struct inmo_vae_shape *shape, int32_t most_users);
+struct inmo_vae *inmo_vae_new(const struct inmo_graph *graph, const struct inmo_vae_shape *shape,
+                              int32_t most_users);
 void inmo_vae_free(struct inmo_vae *vae);
 /* Returns the loss; gradient is of the block's shape. */
 double inmo_vae_gradient(struct inmo_vae *vae, const float *parameter, const struct inmo_vae_step *step,

@@ -51,7 +51,8 @@ void inmo_vae_free(struct inmo_vae *vae)
     inmo_free(vae);
 }
 
-struct inmo_vae *inmo_vae_new(const struct inmo_graph *graph, const struct inmo_vae_shape *shape, int32_t most_users)
+struct inmo_vae *inmo_vae_new(const struct inmo_graph *graph, const struct inmo_vae_shape *shape,
+                              int32_t most_users)
 {
     struct inmo_vae *vae = inmo_alloc_zero(1, sizeof *vae);
     size_t d = (size_t)shape->hidden, z = (size_t)shape->latent, most = (size_t)most_users, scores;
@@ -188,8 +189,8 @@ static void draw_back(struct inmo_vae *vae, const struct inmo_vae_step *step)
             size_t at = (size_t)n * 2 * (size_t)z + (size_t)j, k = (size_t)n * (size_t)z + (size_t)j;
             float log_variance = vae->code[at + (size_t)z], pull = vae->dsample[k];
             vae->dcode[at] = pull + weight * vae->code[at];
-            vae->dcode[at + (size_t)z] = 0.5f * (pull * vae->noise[k] * expf(0.5f * log_variance) +
-                                                 weight * (expf(log_variance) - 1));
+            vae->dcode[at + (size_t)z] =
+                0.5f * (pull * vae->noise[k] * expf(0.5f * log_variance) + weight * (expf(log_variance) - 1));
         }
 }
 
@@ -255,8 +256,13 @@ double inmo_vae_gradient(struct inmo_vae *vae, const float *parameter, const str
     inmo_vae_tanh((int64_t)count * d, vae->last);
     for (int32_t first = 0; first < count; first += INMO_VAE_USERS) {
         int32_t left = count - first;
-        struct inmo_vae_block block = {step, first, left < INMO_VAE_USERS ? left : INMO_VAE_USERS, w[INMO_VAE_OUT],
-                                       w[INMO_VAE_OUT_BIAS], dw[INMO_VAE_OUT], dw[INMO_VAE_OUT_BIAS]};
+        struct inmo_vae_block block = {step,
+                                       first,
+                                       left < INMO_VAE_USERS ? left : INMO_VAE_USERS,
+                                       w[INMO_VAE_OUT],
+                                       w[INMO_VAE_OUT_BIAS],
+                                       dw[INMO_VAE_OUT],
+                                       dw[INMO_VAE_OUT_BIAS]};
         inmo_vae_run_block(vae, &block);
     }
 

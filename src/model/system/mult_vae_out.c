@@ -20,8 +20,8 @@ static void score_tile(struct inmo_vae *vae, const struct inmo_vae_block *block,
     for (int32_t n = 0; n < block->count; n++)
         memcpy(score + (size_t)n * TILE, block->bias + tile * TILE, (size_t)items * sizeof *score);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, block->count, items, d, 1,
-                vae->last + (size_t)block->first * (size_t)d, d, block->out + (size_t)tile * TILE * (size_t)d, d, 1, score,
-                TILE);
+                vae->last + (size_t)block->first * (size_t)d, d, block->out + (size_t)tile * TILE * (size_t)d, d, 1,
+                score, TILE);
     for (int32_t n = 0; n < block->count; n++) {
         size_t at = (size_t)tile * USERS + (size_t)n;
         vae->highest[at] = kernels->largest(items, score + (size_t)n * TILE);
@@ -29,7 +29,8 @@ static void score_tile(struct inmo_vae *vae, const struct inmo_vae_block *block,
     }
 }
 
-/* log Σ_i e^{s_ui}, the user's term of the loss, and the factor that makes of each tile its part of the gradient. */
+/* log Σ_i e^{s_ui}, the user's term of the loss, and the factor that makes of each tile its part of the
+ * gradient. */
 static void normalise(struct inmo_vae *vae, const struct inmo_vae_block *block, int32_t n)
 {
     const struct inmo_graph *graph = vae->graph;
@@ -93,9 +94,11 @@ static void pull_tile(struct inmo_vae *vae, const struct inmo_vae_block *block, 
     for (int32_t n = 0; n < block->count; n++)
         for (size_t j = 0; j < width; j++)
             scaled[(size_t)n * width + j] = factor[n] * last[(size_t)n * width + j];
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, items, d, block->count, 1, score, TILE, scaled, d, 1, dout, d);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, items, d, block->count, 1, score, TILE, scaled, d, 1, dout,
+                d);
     cblas_sgemv(CblasRowMajor, CblasTrans, block->count, items, 1, score, TILE, factor, 1, 1, dbias, 1);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, block->count, d, items, 1, score, TILE, out, d, 0, product, d);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, block->count, d, items, 1, score, TILE, out, d, 0,
+                product, d);
     for (int32_t n = 0; n < block->count; n++) {
         int32_t u = block->step->user[block->first + n];
         float *to = pull + (size_t)n * width;
@@ -133,5 +136,6 @@ void inmo_vae_run_block(struct inmo_vae *vae, const struct inmo_vae_block *block
     }
     memset(dlast, 0, size * sizeof *dlast);
     for (int group = 0; group < GROUPS; group++) /* in their order */
-        inmo_kernels()->add_scaled((int)size, 1, vae->pull + (size_t)group * 3 * USERS * (size_t)vae->shape.hidden, dlast);
+        inmo_kernels()->add_scaled((int)size, 1, vae->pull + (size_t)group * 3 * USERS * (size_t)vae->shape.hidden,
+                                   dlast);
 }

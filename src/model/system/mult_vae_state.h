@@ -21,17 +21,17 @@ struct inmo_vae {
     float *sample;       // (most users, z)
     float *last;         // (most users, d) after tanh
     float *dlast, *dsample, *dcode, *dfirst;
-    float *score;        // (tiles, INMO_VAE_USERS, INMO_VAE_TILE) of a block of users
-    float *highest;      // (tiles, INMO_VAE_USERS)
-    float *sum;          // (tiles, INMO_VAE_USERS) of e^(score - highest); then what it is multiplied by
-    float *pull;         // (INMO_VAE_GROUPS, 3, INMO_VAE_USERS, d) parts of dlast, and space for a tile
+    float *score;    // (tiles, INMO_VAE_USERS, INMO_VAE_TILE) of a block of users
+    float *highest;  // (tiles, INMO_VAE_USERS)
+    float *sum;      // (tiles, INMO_VAE_USERS) of e^(score - highest); then what it is multiplied by
+    float *pull;     // (INMO_VAE_GROUPS, 3, INMO_VAE_USERS, d) parts of dlast, and space for a tile
 };
 
 /* Users first .. first + count - 1 of the batch. */
 struct inmo_vae_block {
     const struct inmo_vae_step *step;
     int32_t first, count;
-    const float *out, *bias;  /* parameters */
+    const float *out, *bias; /* parameters */
     float *dout, *dbias;
 };
 
