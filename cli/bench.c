@@ -1,5 +1,6 @@
 /* bench.c - inmo bench: what this machine can do, and how near to it the engine works. */
 #include "common.h"
+#include "limit/bench.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* reproduce.c - inmo reproduce: the paper's tables and figures on a log. */
 #include "common.h"
+#include "lab/reproduce.h"
 
 #include <stddef.h>
 #include <stdlib.h>

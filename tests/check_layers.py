@@ -4,17 +4,19 @@
     python3 tests/check_layers.py SOURCE-ROOT [STATIC-LIBRARY SHARED-LIBRARY]
 
   - A folder of src/ includes only inmo.h and folders at or before its place on the data's way.
-  - cli/ includes only inmo.h and its own headers, examples/ only inmo.h.
+  - lab/ and limit/, parts of the program, include inmo.h, folders of src/ and themselves, but not each other.
+  - cli/ includes only inmo.h, its own headers and the entrances lab/reproduce.h and limit/bench.h; examples/ only inmo.h.
   - Every symbol the static library defines for others starts with inmo_.
-  - The shared library exports exactly what inmo.h marks INMO_API.
-  - A file of src/ or cli/ has at most 400 lines (a warning above, an error above 500).
+  - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
+  - A file of src/, lab/, limit/ or cli/ has at most 400 lines (a warning above, an error above 500).
 """
 import pathlib
 import re
 import subprocess
 import sys
 
-ORDER = ["base", "data", "graph", "kernel", "model", "score", "eval", "loss", "train", "tune", "view", "limit", "lab"]
+ORDER = ["base", "data", "graph", "kernel", "model", "score", "eval", "loss", "train", "tune", "view"]
+PROGRAM_PARTS = {"lab": "lab/reproduce.h", "limit": "limit/bench.h"}  # and what cli/ may include of each
 ROOMS = {"model": ["provider", "backbone", "head", "system"]}  # folders inside a folder
 WARN_LINES, FAIL_LINES = 400, 500
 # Bookkeeping of the compiler: sanitizers, and the locks of "omp critical".
@@ -55,6 +57,16 @@ def check_src(root, errors):
                 errors.append(f'{here}:{line}: {folder}/ may not include "{name}", {first}/ comes after it')
 
 
+def check_parts(root, errors):
+    for part in PROGRAM_PARTS:
+        for path in sources(root / part):
+            here = path.relative_to(root)
+            for line, name, quoted in includes(path):
+                first = name.split("/")[0]
+                if quoted and name != "inmo.h" and first != part and first not in ORDER:
+                    errors.append(f'{here}:{line}: {part}/ includes inmo.h, folders of src/ and itself, not "{name}"')
+
+
 def check_outside(root, folder, own_headers, errors):
     base = root / folder
     for path in sources(base) if base.is_dir() else []:
@@ -62,13 +74,14 @@ def check_outside(root, folder, own_headers, errors):
         for line, name, quoted in includes(path):
             places = [(start / name).resolve() for start in (path.parent, base)]
             own = own_headers and quoted and any(p.is_file() and base in p.parents for p in places)
-            if name != "inmo.h" and not own and (quoted or name.split("/")[0] in ORDER):
-                what = "inmo.h and its own headers" if own_headers else "inmo.h"
+            entrance = own_headers and name in PROGRAM_PARTS.values()
+            if name != "inmo.h" and not own and not entrance and (quoted or name.split("/")[0] in ORDER):
+                what = "inmo.h, its own headers and the entrances of the parts" if own_headers else "inmo.h"
                 errors.append(f'{here}:{line}: {folder}/ includes only {what}, not "{name}"')
 
 
 def check_length(root, errors, warnings):
-    for path in sources(root / "src") + (sources(root / "cli") if (root / "cli").is_dir() else []):
+    for path in [path for folder in ("src", "lab", "limit", "cli") for path in sources(root / folder)]:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         if lines > FAIL_LINES:
             errors.append(f"{path.relative_to(root)}: {lines} lines, more than {FAIL_LINES}")
@@ -105,6 +118,9 @@ def check_symbols(root, static, shared, errors):
         errors.append(f"{shared}: exports {name}, which inmo.h does not mark INMO_API")
     for name in sorted(declared - exported):
         errors.append(f"{shared}: does not export {name}, which inmo.h marks INMO_API")
+    of_parts = re.compile(r"inmo_(lab|reproduce|bench|trials?|machine)(_|$)")
+    for name in sorted(name for name in symbols(shared) if of_parts.match(name)):
+        errors.append(f"{shared}: has {name}, which belongs to the program's lab/ or limit/")
 
 
 def main():
@@ -114,6 +130,7 @@ def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     errors, warnings = [], []
     check_src(root, errors)
+    check_parts(root, errors)
     check_outside(root, "cli", True, errors)
     check_outside(root, "examples", False, errors)
     check_length(root, errors, warnings)

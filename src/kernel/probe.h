@@ -1,5 +1,5 @@
 /* probe.h - the barest loops that read, change, gather and multiply: what the machine can do at most, for
- * src/limit. */
+ * limit/. */
 #ifndef INMO_KERNEL_PROBE_H
 #define INMO_KERNEL_PROBE_H
 

@@ -13,6 +13,7 @@
 #define INMO_LAB_RUN_H
 
 #include "lab/experiment.h"
+#include "lab/reproduce.h"
 
 #include <jansson.h>
 

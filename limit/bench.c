@@ -1,6 +1,8 @@
 /* bench.c - inmo_bench: measures the machine, then every kernel, and puts what the kernel took beside what the
  * machine allows. A rate is the best of its tries, a kernel's time the median of its runs: the ratio is what is
  * usual over what is possible. */
+#include "limit/bench.h"
+
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
