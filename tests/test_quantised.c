@@ -205,12 +205,53 @@ static void test_bounds_have_all_terms(void **state)
     }
 }
 
+/* Any number of queries at once: each has the bounds of the naive twin and of the kernel for one, bit for bit. */
+static void test_several_queries(void **state)
+{
+    enum { BLOCKS = 5, FIRST = 2, MOST = 21, SIZE = (BLOCKS - FIRST) * 16 };
+    static const int groups[] = {1, 16, 25};
+    static int8_t query_code[MOST][4 * 25];
+    static uint8_t code[BLOCKS * 25 * 64];
+    float scale[BLOCKS * 16], left_out[BLOCKS * 16], length[BLOCKS * 16];
+    struct inmo_bytes_query query[MOST];
+    (void)state;
+    for (int q = 0; q < MOST; q++) {
+        for (int j = 0; j < 100; j++)
+            query_code[q][j] = (int8_t)((j * 37 + q * 11) % 129 - 64);
+        query[q] = (struct inmo_bytes_query){query_code[q], 0.01f * (float)(q + 1), number((uint64_t)q),
+                                             number((uint64_t)q + 50)};
+    }
+    for (size_t n = 0; n < sizeof code; n++)
+        code[n] = (uint8_t)(1 + n * 91 % 255);
+    for (int n = 0; n < BLOCKS * 16; n++) {
+        scale[n] = number((uint64_t)n + 200);
+        left_out[n] = number((uint64_t)n + 400);
+        length[n] = number((uint64_t)n + 600);
+    }
+    for (size_t g = 0; g < COUNT(groups); g++)
+        for (int queries = 0; queries <= MOST; queries++) {
+            struct inmo_bytes bytes = {groups[g], code, scale, left_out, length};
+            float wanted[MOST * SIZE + 1], found[MOST * SIZE + 1];
+            inmo_upper_bounds_reference(&bytes, queries, query, FIRST, BLOCKS - FIRST, wanted);
+            for (int v = 0; inmo_kernels_at(v); v++) {
+                found[queries * SIZE] = 7; /* nothing is written past the last query */
+                inmo_kernels_at(v)->upper_bounds_of(&bytes, queries, query, FIRST, BLOCKS - FIRST, found);
+                assert_memory_equal(wanted, found, (size_t)(queries * SIZE) * sizeof *found);
+                assert_true(found[queries * SIZE] == 7);
+                for (int q = 0; q < queries; q++)
+                    inmo_kernels_at(v)->upper_bounds(&bytes, query + q, FIRST, BLOCKS - FIRST, found + q * SIZE);
+                assert_memory_equal(wanted, found, (size_t)(queries * SIZE) * sizeof *found);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_a_scan), cmocka_unit_test(test_zero_query),
-        cmocka_unit_test(test_equal_rows),     cmocka_unit_test(test_rising_rows),
-        cmocka_unit_test(test_widths_agree),   cmocka_unit_test(test_bounds_have_all_terms),
+        cmocka_unit_test(test_same_as_a_scan),  cmocka_unit_test(test_zero_query),
+        cmocka_unit_test(test_equal_rows),      cmocka_unit_test(test_rising_rows),
+        cmocka_unit_test(test_widths_agree),    cmocka_unit_test(test_bounds_have_all_terms),
+        cmocka_unit_test(test_several_queries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

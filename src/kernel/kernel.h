@@ -185,6 +185,10 @@ struct inmo_kernels {
      * score. */
     void (*upper_bounds)(const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
                          int64_t blocks, float *high);
+    /* The same of any number of queries, which share the loads of the rows: high (queries, 16 blocks), bit for bit
+     * what upper_bounds gives. The blocks of a call are best few enough to stay in the core's cache. */
+    void (*upper_bounds_of)(const struct inmo_bytes *rows, int queries, const struct inmo_bytes_query *query,
+                            int64_t first, int64_t blocks, float *high);
     /* How many of count scores exceed bound; their positions go to hit (room for count). */
     int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
     const struct inmo_probes *probes; /* probe.h */
@@ -203,6 +207,8 @@ void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const float *g
 
 /* Naive twins. */
 void inmo_gather_reference(const struct inmo_gather *job);
+void inmo_upper_bounds_reference(const struct inmo_bytes *rows, int queries, const struct inmo_bytes_query *query,
+                                 int64_t first, int64_t blocks, float *high);
 void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias,
                              float *x);
 void inmo_activate_back_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *y,

@@ -60,6 +60,25 @@ void inmo_gather_reference(const struct inmo_gather *job)
     }
 }
 
+void inmo_upper_bounds_reference(const struct inmo_bytes *rows, int queries, const struct inmo_bytes_query *query,
+                                 int64_t first, int64_t blocks, float *high)
+{
+    for (int q = 0; q < queries; q++)
+        for (int64_t n = INMO_BYTES_BLOCK * first; n < INMO_BYTES_BLOCK * (first + blocks); n++) {
+            const uint8_t *block =
+                rows->code + n / INMO_BYTES_BLOCK * rows->groups * INMO_BYTES_BLOCK * INMO_BYTES_GROUP;
+            int32_t product = 0;
+            for (int j = 0; j < INMO_BYTES_GROUP * rows->groups; j++)
+                product +=
+                    query[q].code[j] *
+                    (block[(j / INMO_BYTES_GROUP * INMO_BYTES_BLOCK + n % INMO_BYTES_BLOCK) * INMO_BYTES_GROUP +
+                           j % INMO_BYTES_GROUP] -
+                     INMO_BYTES_ZERO);
+            *high++ = (float)product * (query[q].scale * rows->scale[n]) +
+                      (query[q].length * rows->left_out[n] + query[q].left_out * rows->length[n]);
+        }
+}
+
 void inmo_activate_reference(int dim, const struct inmo_activation *activation, int32_t row, const float *bias,
                              float *x)
 {

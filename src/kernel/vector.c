@@ -284,6 +284,7 @@ const struct inmo_kernels NAMED(inmo_kernels) = {
     .leaky_back = NAMED(leaky_back),
     .largest = NAMED(largest),
     .upper_bounds = NAMED(inmo_upper_bounds),
+    .upper_bounds_of = NAMED(inmo_upper_bounds_of),
     .above = NAMED(above),
     .probes = &NAMED(inmo_probes),
 };

@@ -84,6 +84,8 @@ extern const struct inmo_probes NAMED(inmo_probes);
 void NAMED(inmo_gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
 void NAMED(inmo_upper_bounds)(const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
                               int64_t blocks, float *high);
+void NAMED(inmo_upper_bounds_of)(const struct inmo_bytes *rows, int queries, const struct inmo_bytes_query *query,
+                                 int64_t first, int64_t blocks, float *high);
 
 /* Of training.c. */
 void NAMED(inmo_adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *root,
