@@ -131,6 +131,8 @@ struct inmo_read_options {
     double min_rating;     /* where there is a rating, keep those greater than this; default 3 */
     int keep_all_ratings;  /* default 0; 1: min_rating is not applied */
     uint64_t skip_bad;     /* bad lines passed over (and counted) before one is an error; default 0 */
+    const char *encoding;  /* utf-8 (default; NULL is the same), latin-1, windows-1252 or what iconv(3) knows; UTF-16
+                              and UTF-32 are recognised without a name */
 };
 
 INMO_API void inmo_read_options_init(struct inmo_read_options *options);

@@ -63,11 +63,15 @@ static void ids(void **state)
     expect_error("i.tsv", NULL, INMO_INPUT, "i.tsv:2: found a NUL byte in the user, expected text");
     put_bytes("i.tsv", "a\tx\nb\tlong-item-\0-c\n", 21);
     expect_error("i.tsv", NULL, INMO_INPUT, "i.tsv:2: found a NUL byte in the item, expected text");
-    refuse("i.tsv", "a\tx\na\tcaf\xe9\n", "i.tsv:2: found the byte 0xe9 in the item, expected UTF-8 text");
+    refuse("i.tsv", "a\tx\na\tcaf\xe9\n",
+           "i.tsv:2: found the byte 0xe9 in the item, expected UTF-8 text; --encoding names another one, such as "
+           "latin-1");
     refuse("i.tsv", "a\tx\na\toverlong \xc0\xaf\n",
-           "i.tsv:2: found the byte 0xc0 in the item, expected UTF-8 text");
+           "i.tsv:2: found the byte 0xc0 in the item, expected UTF-8 text; --encoding names another one, such as "
+           "latin-1");
     refuse("i.tsv", "a\tx\na\tsurrogate \xed\xa0\x80\n",
-           "i.tsv:2: found the byte 0xed in the item, expected UTF-8 text");
+           "i.tsv:2: found the byte 0xed in the item, expected UTF-8 text; --encoding names another one, such as "
+           "latin-1");
     memset(text + 6, 'z', 4097);
     refuse("i.tsv", text, "i.tsv:2: found an item of 4097 bytes, expected at most 4096");
     text[6 + 4096] = '\n';
@@ -130,12 +134,9 @@ static void files(void **state)
     refuse("e.tsv", "", "e.tsv is empty");
     refuse("e.tsv", "\n  \r\n", "e.tsv is empty");
     refuse("e.tsv", "\xef\xbb\xbf", "e.tsv is empty");
-    put_bytes("u.tsv",
-              "\xff\xfe"
-              "a\0\t\0x\0\n\0",
-              10);
-    expect_error("u.tsv", NULL, INMO_INPUT, "u.tsv: found UTF-16 text, expected UTF-8");
     expect_error("none.tsv", NULL, INMO_IO, "cannot open none.tsv: No such file or directory");
+    expect_error("/dev/zero", NULL, INMO_INPUT, "/dev/zero:1: found a NUL byte, expected text");
+    expect_error("/dev/null", NULL, INMO_INPUT, "/dev/null is empty");
     assert_int_equal(mkdir("folder", 0777), 0);
     expect_error("folder", NULL, INMO_IO, "cannot read folder: Is a directory");
     expect_errors(NULL, 0, NULL, INMO_USAGE,
@@ -170,6 +171,11 @@ static void packed(void **state)
     gzip[gzip_size - 6] ^= 1;
     put_bytes("p.gz", gzip, gzip_size);
     expect_error("p.gz", NULL, INMO_INPUT, "p.gz: the gzip data is damaged (incorrect data check)");
+    put_bytes("p.zip", "PK\3\4\x14\0\0\0\x08\0ratings.csv......", 26);
+    expect_error("p.zip", NULL, INMO_INPUT,
+                 "p.zip is a zip archive, expected text, plain or packed by gzip or zstd");
+    put("p.tsv", "BZh\tx, not bzip2\n");
+    expect_log("p.tsv", NULL, "BZh x, not bzip2\n");
     memcpy(zstd + zstd_size, "rest", 4);
     put_bytes("p.zst", zstd, zstd_size + 4);
     expect_error("p.zst", NULL, INMO_INPUT, "p.zst: the zstd data is damaged (Unknown frame descriptor)");
@@ -227,6 +233,11 @@ static void json(void **state)
            "{\"user_id\":\"a\",\"business_id\":\"x\",\"date\":4}\n"
            "{\"user_id\":\"a\",\"business_id\":\"x\",\"date\":\"?\"}\n",
            "j.json:2: found no time, expected seconds or a date such as 2024-01-31 or 2024-01-31T23:59:59Z");
+    put("j.json", "{\"user_id\":\"a\",\"business_id\":\"caf\xe9\"}\n");
+    expect_error(
+        "j.json", NULL, INMO_INPUT,
+        "j.json:1: found what is not JSON (unable to decode byte 0xe9 near '\"caf', column 33), expected an "
+        "object in UTF-8; --encoding names another one, such as latin-1");
     options.columns = "user,item";
     put("j.json", "{\"user_id\":\"a\",\"business_id\":\"x\"}\n");
     expect_error("j.json", &options, INMO_USAGE,
@@ -259,6 +270,19 @@ static void options_that_cannot_be(void **state)
     expect_error("o.tsv", &options, INMO_USAGE,
                  "--format is \"excel\"; it must be one of "
                  "auto|delimited|list|inter|movielens|gowalla|amazon|yelp");
+    options = defaults();
+    options.encoding = "klingon";
+    expect_error("o.tsv", &options, INMO_USAGE,
+                 "--encoding: found \"klingon\", expected utf-8, latin-1, windows-1252 or another name that "
+                 "`iconv -l` lists");
+    options.encoding = "";
+    expect_error("o.tsv", &options, INMO_USAGE,
+                 "--encoding: found \"\", expected utf-8, latin-1, windows-1252 or another name that `iconv -l` "
+                 "lists");
+    options.encoding = "latin1//IGNORE";
+    expect_error("o.tsv", &options, INMO_USAGE,
+                 "--encoding: found \"latin1//IGNORE\", expected utf-8, latin-1, windows-1252 or another name that "
+                 "`iconv -l` lists");
 }
 
 static void headers(void **state)

@@ -79,8 +79,9 @@ static json_t *load_object(const struct inmo_line *line, char fault[INMO_SHOWN],
     json_t *object = json_loadb(line->text, line->length, JSON_ALLOW_NUL, &why);
     *no_memory = !object && json_error_code(&why) == json_error_out_of_memory;
     if (!object) {
-        snprintf(fault, INMO_SHOWN, "found what is not JSON (%.60s, column %d), expected an object", why.text,
-                 why.column);
+        int other_encoding = json_error_code(&why) == json_error_invalid_utf8;
+        snprintf(fault, INMO_SHOWN, "found what is not JSON (%.60s, column %d), expected an object%s", why.text,
+                 why.column, other_encoding ? " in UTF-8" INMO_ENCODING_HINT : "");
     } else if (!json_is_object(object)) {
         snprintf(fault, INMO_SHOWN, "found JSON that is not an object, expected an object");
         json_decref(object);

@@ -1,13 +1,13 @@
 /* input.c - see input.h. First step of the data's way: bytes -> lines.
  *
- *     unpack --> buffer [ begin .. end )   bytes whose lines have not been given yet
+ *     decode --> buffer [ begin .. end )   bytes whose lines have not been given yet
  *
  * One buffer of 1 MB, which grows to INMO_LINE_LIMIT and a little for long lines. The lines are the same however
  * the reads are cut. */
 #include "data/input.h"
 
 #include "base/memory.h"
-#include "data/unpack.h"
+#include "data/decode.h"
 
 #include <string.h>
 
@@ -16,17 +16,24 @@ enum { BUFFER_SIZE = 1 << 20, PEEK_SIZE = 64 << 10 };
 enum { BUFFER_LIMIT = INMO_LINE_LIMIT + BUFFER_SIZE };
 
 struct inmo_input {
-    struct inmo_unpack *unpack;
+    struct inmo_decode *decode;
     struct inmo_watch watch;
 
     char *buffer;  // (capacity)
     size_t capacity, begin, end;
     int ended, discarding;  // nothing more to read; inside the rest of a line that was too long
+    int returns;            // CR ends a line: it is made LF on arrival, so that nothing else needs to know
 
     int64_t number;                // of the last line given
     size_t line_begin, first_end;  // the last line given, and where the line after its first line end begins
     int64_t first_number;
 };
+
+static void feed_for_return(char *text, size_t length)
+{
+    for (char *at = text; (at = memchr(at, '\r', length - (size_t)(at - text))); at++)
+        *at = '\n';
+}
 
 /* One read more into the buffer. Everything from keep on stays, and moves to the front. */
 static enum inmo_status refill(struct inmo_input *input, size_t keep, struct inmo_error *error)
@@ -47,35 +54,38 @@ static enum inmo_status refill(struct inmo_input *input, size_t keep, struct inm
         input->capacity = larger;
     }
     room = input->capacity - input->end;
-    status = inmo_unpack_read(input->unpack, input->buffer + input->end, room, &got, error);
+    status = inmo_decode_read(input->decode, input->buffer + input->end, room, &got, error);
     if (status == INMO_OK) {
+        if (input->returns)
+            feed_for_return(input->buffer + input->end, got);
         input->end += got;
         input->ended = got == 0;
         if (input->watch.step)
-            status = input->watch.step(input->watch.context, inmo_unpack_taken(input->unpack), error);
+            status = input->watch.step(input->watch.context, inmo_decode_taken(input->decode), error);
     }
     return status;
 }
 
-/* Looks at the first decoded bytes: a UTF-8 mark is passed over, UTF-16 refused by name, because each of its
- * lines would be reported as one with NUL bytes. */
-static enum inmo_status pass_byte_order_mark(struct inmo_input *input, struct inmo_error *error)
+/* Looks at the first bytes: passes over a mark, and finds out whether CR alone ends the lines. A CR in the middle of
+ * a line is text, so one LF is enough to say no. The last byte seen may be the CR of a CR LF. */
+static enum inmo_status look_at_beginning(struct inmo_input *input, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
-    const unsigned char *first;
-    while (status == INMO_OK && !input->ended && input->end < 3)
+    while (status == INMO_OK && !input->ended &&
+           (input->end < 3 || (input->end < PEEK_SIZE && !memchr(input->buffer, '\n', input->end))))
         status = refill(input, 0, error);
-    first = (const unsigned char *)input->buffer;
-    if (status == INMO_OK && input->end >= 3 && first[0] == 0xef && first[1] == 0xbb && first[2] == 0xbf)
+    if (status == INMO_OK && input->end >= 3 && memcmp(input->buffer, "\xef\xbb\xbf", 3) == 0)
         input->begin = 3;
-    if (status == INMO_OK && input->end >= 2 &&
-        ((first[0] == 0xff && first[1] == 0xfe) || (first[0] == 0xfe && first[1] == 0xff)))
-        status = inmo_fail(error, INMO_INPUT, "%s: found UTF-16 text, expected UTF-8", inmo_input_name(input));
+    if (status == INMO_OK && input->end > 0 && !memchr(input->buffer, '\n', input->end) &&
+        memchr(input->buffer, '\r', input->end - !input->ended)) {
+        input->returns = 1;
+        feed_for_return(input->buffer, input->end);
+    }
     return status;
 }
 
-enum inmo_status inmo_input_open(const char *path, const struct inmo_watch *watch, struct inmo_input **result,
-                                 struct inmo_error *error)
+enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
+                                 struct inmo_input **result, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct inmo_input *input = inmo_alloc_zero(1, sizeof *input);
@@ -88,9 +98,9 @@ enum inmo_status inmo_input_open(const char *path, const struct inmo_watch *watc
     if (watch)
         input->watch = *watch;
     if (status == INMO_OK)
-        status = inmo_unpack_open(path, &input->unpack, error);
+        status = inmo_decode_open(path, encoding, &input->decode, error);
     if (status == INMO_OK)
-        status = pass_byte_order_mark(input, error);
+        status = look_at_beginning(input, error);
     if (status == INMO_OK)
         *result = input;
     else
@@ -102,14 +112,19 @@ void inmo_input_close(struct inmo_input *input)
 {
     if (!input)
         return;
-    inmo_unpack_close(input->unpack);
+    inmo_decode_close(input->decode);
     inmo_free(input->buffer);
     inmo_free(input);
 }
 
 const char *inmo_input_name(const struct inmo_input *input)
 {
-    return inmo_unpack_name(input->unpack);
+    return inmo_decode_name(input->decode);
+}
+
+const char *inmo_input_encoding(const struct inmo_input *input)
+{
+    return inmo_decode_encoding(input->decode);
 }
 
 static size_t without_return(const char *text, size_t length)

@@ -1,5 +1,4 @@
-/* input.h - the lines of a file that is plain, gzip (any number of members), zstd (any number of frames) or
- * standard input; which of them is seen from the first bytes, never from the name.
+/* input.h - the lines of a file or standard input, unpacked (unpack.h) and decoded to UTF-8 (decode.h).
  *
  * A line is handed out where it lies in the buffer, so nothing is copied but the one line a read cuts in two. */
 #ifndef INMO_DATA_INPUT_H
@@ -25,21 +24,25 @@ struct inmo_line {
     int too_long;   /* longer than INMO_LINE_LIMIT; text is only its beginning */
 };
 
-/* path "-" is standard input. watch may be NULL. A UTF-8 byte order mark is passed over.
- * Errors: IO (missing, a directory, unreadable), INPUT (damaged gzip or zstd, UTF-16), MEMORY. */
-enum inmo_status inmo_input_open(const char *path, const struct inmo_watch *watch, struct inmo_input **input,
-                                 struct inmo_error *error);
+/* path "-" is standard input. encoding NULL is utf-8. watch may be NULL. A byte order mark is passed over.
+ * Errors: USAGE (an unknown encoding), IO (missing, a directory, unreadable), INPUT (damaged gzip or zstd, not text
+ * in the encoding), MEMORY. */
+enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
+                                 struct inmo_input **input, struct inmo_error *error);
 void inmo_input_close(struct inmo_input *input);
 
 /* What messages call it: the path, or "standard input". */
 const char *inmo_input_name(const struct inmo_input *input);
+/* The encoding that is converted; NULL for UTF-8. */
+const char *inmo_input_encoding(const struct inmo_input *input);
 
 /* The first lines that are not blank, at most most of them, without taking them: the next call of
  * inmo_input_next gives the first line. count is 0 only for an input without any text. */
 enum inmo_status inmo_input_peek(struct inmo_input *input, struct inmo_line *line, size_t most, size_t *count,
                                  struct inmo_error *error);
 
-/* The next line, valid until the next call. LF and CR LF end a line; the last needs no end. */
+/* The next line, valid until the next call. LF and CR LF end a line, and CR alone in an input that begins without
+ * any LF; the last line needs no end. */
 enum inmo_status inmo_input_next(struct inmo_input *input, struct inmo_line *line, struct inmo_error *error);
 
 /* Makes the line just given longer by the line after it (their line end is then inside the text): a quoted CSV

@@ -6,6 +6,7 @@
 #include "base/setting.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "data/decode.h"
 #include "data/record.h"
 
 #include <errno.h>
@@ -31,12 +32,16 @@ static const struct inmo_setting settings[] = {
      "Keep every line whatever its rating."},
     {"skip-bad", 'u', FIELD(skip_bad), 0, 0x1p62, NULL, "Reading", "N",
      "Pass over this many bad lines before one is an error."},
+    {"encoding", 's', FIELD(encoding), 0, 0, NULL, "Reading", "NAME",
+     "How letters are written: utf-8 (UTF-16 and UTF-32 are then recognised), latin-1, windows-1252, or another "
+     "name "
+     "that iconv -l lists."},
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 void inmo_read_options_init(struct inmo_read_options *options)
 {
-    *options = (struct inmo_read_options){.format = "auto", .header = "auto", .min_rating = 3};
+    *options = (struct inmo_read_options){.format = "auto", .header = "auto", .min_rating = 3, .encoding = "utf-8"};
 }
 
 const struct inmo_setting *inmo_read_settings(size_t *count)
@@ -128,7 +133,7 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
     size_t count = 0;
     char shown[300];
     reader->input = NULL;
-    status = inmo_input_open(path, &watch, &reader->input, error);
+    status = inmo_input_open(path, reader->options.encoding, &watch, &reader->input, error);
     if (status != INMO_OK)
         return status;
     reader->name = inmo_input_name(reader->input);
@@ -141,11 +146,17 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
                       reader->name, sample[0].number, INMO_LINE_LIMIT >> 20);
     if (status == INMO_OK)
         status = inmo_plan_make(reader->name, &reader->options, sample, count, &reader->plan, error);
+    /* What was found in a file that is no text at all would mislead. */
+    if (status == INMO_INPUT && count > 0 && memchr(sample[0].text, 0, sample[0].length))
+        status = inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a NUL byte, expected text", reader->name,
+                           sample[0].number);
     if (status == INMO_OK)
         status = match_log(reader, first_path, error);
     if (status == INMO_OK) {
-        inmo_note(meter->hooks, INMO_NOTE, "reading %s as %s", reader->name,
-                  inmo_plan_show(&reader->plan, shown, sizeof shown));
+        const char *encoding = inmo_input_encoding(reader->input);
+        inmo_note(meter->hooks, INMO_NOTE, "reading %s as %s%s%s", reader->name,
+                  inmo_plan_show(&reader->plan, shown, sizeof shown), encoding ? ", decoded from " : "",
+                  encoding ? encoding : "");
         if (reader->plan.layout == INMO_LAYOUT_JSON)
             status = inmo_read_json(reader, error);
         else if (reader->plan.layout == INMO_LAYOUT_LIST)
@@ -183,6 +194,8 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
     if (status == INMO_OK && path_count == 0)
         status =
             inmo_fail(error, INMO_USAGE, "found no file to read, expected one or more, or - for standard input");
+    if (status == INMO_OK)
+        status = inmo_encoding_check(options->encoding, error);
     if (status == INMO_OK)
         status = measure(path, path_count, &meter.total, error);
     if (status != INMO_OK)

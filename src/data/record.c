@@ -34,11 +34,12 @@ enum inmo_status inmo_record_check_id(struct inmo_reader *reader, int64_t line, 
                                       enum inmo_role role, int *good, struct inmo_error *error)
 {
     char fault[INMO_SHOWN];
+    int other_encoding;
     *good = inmo_id_is_good(id->text, id->length);
     if (*good)
         return INMO_OK;
-    inmo_id_fault(id->text, id->length, inmo_role_name(role), fault);
-    return inmo_record_bad(reader, line, error, "%s", fault);
+    other_encoding = inmo_id_fault(id->text, id->length, inmo_role_name(role), fault);
+    return inmo_record_bad(reader, line, error, "%s%s", fault, other_encoding ? INMO_ENCODING_HINT : "");
 }
 
 int inmo_record_rating_passes(struct inmo_reader *reader, double rating)

@@ -190,6 +190,28 @@ static enum inmo_status decode_zstd(struct inmo_unpack *unpack, char *to, size_t
     return status;
 }
 
+/* What people have logs in that is not unpacked here. Parquet is none of these, but it is as unreadable. */
+static enum inmo_status refuse_others(const struct inmo_unpack *unpack, struct inmo_error *error)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *what;
+    } others[] = {{"PK\3\4", 4, "a zip archive"},
+                  {"\xfd"
+                   "7zXZ",
+                   5, "xz data"},
+                  {"BZh", 3, "bzip2 data"},
+                  {"7z\xbc\xaf", 4, "a 7-Zip archive"},
+                  {"PAR1", 4, "a Parquet file"}};
+    for (size_t n = 0; n < sizeof others / sizeof others[0]; n++)
+        if (unpack->raw_end > 16 && memcmp(unpack->raw, others[n].bytes, others[n].length) == 0 &&
+            memchr(unpack->raw, 0, unpack->raw_end))
+            return inmo_fail(error, INMO_INPUT, "%s is %s, expected text, plain or packed by gzip or zstd",
+                             unpack->name, others[n].what);
+    return INMO_OK;
+}
+
 static enum inmo_status recognise_packing(struct inmo_unpack *unpack, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -218,6 +240,8 @@ static enum inmo_status recognise_packing(struct inmo_unpack *unpack, struct inm
         unpack->unzstd = ZSTD_createDStream();
         if (!unpack->unzstd)
             status = inmo_fail_memory(error, "reading zstd data");
+    } else {
+        status = refuse_others(unpack, error);
     }
     return status;
 }

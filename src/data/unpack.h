@@ -1,5 +1,6 @@
 /* unpack.h - the bytes of a file that is plain, gzip (any number of members), zstd (any number of frames) or
- * standard input; which of them is seen from the first bytes, never from the name. */
+ * standard input; which of them is seen from the first bytes, never from the name. Other packings are refused by
+ * name. */
 #ifndef INMO_DATA_UNPACK_H
 #define INMO_DATA_UNPACK_H
 
@@ -7,7 +8,7 @@
 
 struct inmo_unpack;
 
-/* path "-" is standard input. Errors: IO (missing, a directory, unreadable), MEMORY. */
+/* path "-" is standard input. Errors: IO (missing, a directory, unreadable), INPUT (another packing), MEMORY. */
 enum inmo_status inmo_unpack_open(const char *path, struct inmo_unpack **unpack, struct inmo_error *error);
 void inmo_unpack_close(struct inmo_unpack *unpack);
 

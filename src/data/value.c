@@ -266,8 +266,9 @@ int inmo_id_is_good(const char *text, size_t length)
     return !suspect || first_bad_byte(text, length) == length;
 }
 
-void inmo_id_fault(const char *text, size_t length, const char *what, char fault[INMO_SHOWN])
+int inmo_id_fault(const char *text, size_t length, const char *what, char fault[INMO_SHOWN])
 {
+    int other_encoding = 0;
     if (length == 0) {
         snprintf(fault, INMO_SHOWN, "found an empty %s, expected an id", what);
     } else if (length > INMO_ID_LIMIT) {
@@ -275,6 +276,7 @@ void inmo_id_fault(const char *text, size_t length, const char *what, char fault
                  what, length, INMO_ID_LIMIT);
     } else {
         size_t bad = first_bad_byte(text, length);
+        other_encoding = bad < length && text[bad] != 0;
         if (bad < length && text[bad] == 0)
             snprintf(fault, INMO_SHOWN, "found a NUL byte in the %s, expected text", what);
         else if (bad < length)
@@ -283,6 +285,7 @@ void inmo_id_fault(const char *text, size_t length, const char *what, char fault
         else
             snprintf(fault, INMO_SHOWN, "found a good %s", what);
     }
+    return other_encoding;
 }
 
 const char *inmo_show(char shown[INMO_SHOWN], const char *text, size_t length)

@@ -22,7 +22,8 @@ int inmo_parse_part(const char *text, size_t length, uint8_t *part);
 /* Whether text can be an id: 1 to INMO_ID_LIMIT bytes of UTF-8 without NUL. If not, fault gets what was found and
  * what was expected ("found an empty user, expected an id"), with what ("user", "item") as its name. */
 int inmo_id_is_good(const char *text, size_t length);
-void inmo_id_fault(const char *text, size_t length, const char *what, char fault[INMO_SHOWN]);
+/* 1 when the fault is that the bytes are not UTF-8, which may be text in another encoding. */
+int inmo_id_fault(const char *text, size_t length, const char *what, char fault[INMO_SHOWN]);
 
 /* "text" in quotes, shortened, with bytes that are not printable ASCII or well-formed UTF-8 as \xNN. */
 const char *inmo_show(char shown[INMO_SHOWN], const char *text, size_t length);
