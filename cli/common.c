@@ -60,13 +60,17 @@ enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo
     const int64_t time = 1;
     struct inmo_log *log = NULL;
     struct inmo_dataset *dataset = NULL;
+    struct inmo_prepare_options prepare = data->prepare;
     struct inmo_error found = {0};
     enum inmo_status status = INMO_OK;
 
-    if (!data->prepare.by || strcmp(data->prepare.by, "column")) {
+    /* Without --by a split column of the log decides, and that is known only if --columns names the columns. */
+    if (!prepare.by && (!data->read.columns || strstr(data->read.columns, "split")))
+        prepare.hold_out = 0;
+    if (!prepare.by || strcmp(prepare.by, "column")) {
         status = inmo_log_from_pairs(1, &user, &item, &time, &log, &found);
         if (!status)
-            status = inmo_dataset_prepare(log, &data->prepare, &dataset, &found);
+            status = inmo_dataset_prepare(log, &prepare, &dataset, &found);
     }
     inmo_dataset_free(dataset);
     inmo_log_free(log);

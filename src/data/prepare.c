@@ -92,8 +92,8 @@ static enum inmo_status check_options(struct preparation *p, struct inmo_error *
                          "which column is the split");
     if (strcmp(o->by, "column") != 0 && o->hold_out > 0)
         return inmo_fail(error, INMO_USAGE,
-                         "--hold-out needs a split column (--by column); --split gives the share of "
-                         "validation otherwise");
+                         "--hold-out needs a split column (--columns says which one it is, --by column uses it); "
+                         "--split gives the share of validation otherwise");
     return inmo_split_parse(o->split, &p->split, error);
 }
 
