@@ -101,6 +101,19 @@ static inline void close_golden(struct golden *golden)
     json_decref(golden->json);
 }
 
+/* The numbers of users, positives and negatives that the loss draws for a step, in this order; room for 5 * 64. */
+static inline void draw_numbers(const struct golden *golden, int64_t step, int32_t *drawn)
+{
+    const struct inmo_stepper *stepper = golden->stepper;
+    struct inmo_grouping grouping;
+    assert_int_equal(inmo_grouping_make(golden->graph->nodes, stepper->places, &grouping, NULL), INMO_OK);
+    assert_true(stepper->places <= 5 * 64);
+    stepper->loss->draw(stepper->loss_state, step, &grouping);
+    for (int32_t n = 0; n < stepper->places; n++)
+        drawn[n] = grouping.number[n] - (n < golden->options.batch ? 0 : golden->graph->users);
+    inmo_grouping_free(&grouping);
+}
+
 /* Largest difference, relative to the largest of the expected numbers. */
 static inline double distance(const float *found, const json_t *expected)
 {

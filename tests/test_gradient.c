@@ -22,10 +22,9 @@ static void check_golden(const char *name)
         double alpha = inmo_alpha_of_epoch(&golden.options, (int32_t)number(step, "epoch"));
         struct inmo_gradient gradient;
         double loss, total = number(json_object_get(step, "loss"), "total");
-        int32_t batch = golden.options.batch, drawn[3 * 64];
+        int32_t batch = golden.options.batch, drawn[5 * 64];
         assert_true(fabs(alpha - number(step, "alpha")) < 1e-12);
-        inmo_sampler_draw(&golden.stepper->sampler, inmo_key(golden.options.seed, INMO_STREAM_BATCH),
-                          (int64_t)s * batch, batch, drawn, drawn + batch, drawn + 2 * batch);
+        draw_numbers(&golden, (int64_t)s, drawn);
         for (int32_t b = 0; b < batch; b++)
             for (int part = 0; part < 3; part++)
                 assert_int_equal(drawn[part * batch + b], json_integer_value(json_array_get(

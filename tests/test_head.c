@@ -21,10 +21,7 @@ static void check_draws(const struct golden *golden, const json_t *step, int64_t
     const json_t *triples = json_object_get(step, "triples"), *negatives = json_object_get(step, "negatives");
     int32_t batch = golden->options.batch, drawn[5 * 64];
     assert_int_equal(golden->options.bce_negatives, 3);
-    inmo_sampler_draw(&golden->stepper->sampler, inmo_key(golden->options.seed, INMO_STREAM_BATCH),
-                      number_of_step * batch, batch, drawn, drawn + batch, NULL);
-    inmo_sampler_draw_negatives(&golden->stepper->sampler, inmo_key(golden->options.seed, INMO_STREAM_NEGATIVE),
-                                number_of_step * batch, batch, 3, drawn, drawn + 2 * batch);
+    draw_numbers(golden, number_of_step, drawn);
     for (int32_t b = 0; b < batch; b++) {
         for (int part = 0; part < 2; part++)
             assert_int_equal(drawn[part * batch + b],
@@ -369,7 +366,7 @@ static void test_stages(void **state)
     options.valid_users = 0;
     options.loss = "listwise";
     must_fail(inmo_train(data, &options, NULL, &model, &report, &error), INMO_USAGE,
-              "--loss: found 'listwise', expected bce");
+              "--loss: found 'listwise', expected bpr or bce");
     inmo_model_free(other);
     inmo_model_free(model);
     inmo_dataset_free(data);

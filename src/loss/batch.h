@@ -24,6 +24,8 @@ void inmo_grouping_free(struct inmo_grouping *grouping);
 /* Groups the first count of number. Its cost grows with count alone, not with a larger space; serial, as a batch
  * is small and several can be grouped at once. */
 void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count);
+/* Every number below space, each its own row; without offset, entry and row. */
+void inmo_grouping_set_all(struct inmo_grouping *grouping);
 /* How many of the different numbers are below a bound. */
 int32_t inmo_grouping_below(const struct inmo_grouping *grouping, int32_t bound);
 

@@ -29,29 +29,40 @@ static enum inmo_status note_interactions(struct inmo_sampler *sampler, struct i
     return INMO_OK;
 }
 
+static int is_eligible(const struct inmo_csr *list, int32_t row)
+{
+    int64_t degree = inmo_csr_degree(list, row);
+    return degree > 0 && degree < list->columns;
+}
+
+enum inmo_status inmo_sampler_check(const struct inmo_csr *list, struct inmo_error *error)
+{
+    for (int32_t r = 0; r < list->rows; r++)
+        if (is_eligible(list, r))
+            return INMO_OK;
+    return inmo_fail(error, INMO_INPUT,
+                     "nothing to learn from: no user has both an item and an item not interacted with");
+}
+
 enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_sampler *sampler,
                                    struct inmo_error *error)
 {
     int32_t count = 0;
-    int32_t *eligible = inmo_alloc((size_t)list->rows, sizeof *eligible);
+    int32_t *eligible = NULL;
+    enum inmo_status status = inmo_sampler_check(list, error);
+    if (status)
+        return status;
+    eligible = inmo_alloc((size_t)list->rows, sizeof *eligible);
     if (!eligible)
         return inmo_fail_memory(error, "the sampler");
-    for (int32_t r = 0; r < list->rows; r++) {
-        int64_t degree = inmo_csr_degree(list, r);
-        if (degree > 0 && degree < list->columns)
+    for (int32_t r = 0; r < list->rows; r++)
+        if (is_eligible(list, r))
             eligible[count++] = r;
-    }
-    if (count == 0) {
-        inmo_free(eligible);
-        return inmo_fail(error, INMO_INPUT,
-                         "nothing to learn from: no user has both an item and an item not interacted with");
-    }
     *sampler = (struct inmo_sampler){.list = *list, .eligible = eligible, .count = count};
-    if (note_interactions(sampler, error)) {
+    status = note_interactions(sampler, error);
+    if (status)
         inmo_sampler_free(sampler);
-        return INMO_MEMORY;
-    }
-    return INMO_OK;
+    return status;
 }
 
 void inmo_sampler_free(struct inmo_sampler *sampler)

@@ -12,7 +12,9 @@ struct inmo_sampler {
     int bits;
 };
 
-/* INPUT when no row is eligible. */
+/* INPUT when no row has both an interaction and a column without one. */
+enum inmo_status inmo_sampler_check(const struct inmo_csr *list, struct inmo_error *error);
+/* INPUT likewise. */
 enum inmo_status inmo_sampler_make(const struct inmo_csr *list, struct inmo_sampler *sampler,
                                    struct inmo_error *error);
 void inmo_sampler_free(struct inmo_sampler *sampler);

@@ -2,8 +2,11 @@
 #include "loss/softmax.h"
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
+#include "loss/loss.h"
+#include "loss/sampler.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -129,3 +132,96 @@ void inmo_softmax_rows(const struct inmo_softmax *softmax, const struct inmo_gro
             kernels->add_scaled(softmax->dim, 1, softmax->gradient + (size_t)grouping->entry[e] * d, sum);
     }
 }
+
+/* ---- Behind the seam (loss.h) -------------------------------------------------------------------------------- */
+
+struct inmo_loss_state {
+    const struct inmo_graph *graph;
+    struct inmo_sampler sampler;
+    uint64_t seed;
+    struct inmo_softmax softmax;
+};
+
+static int32_t softmax_places(const struct inmo_train_options *options, const struct inmo_graph *graph)
+{
+    (void)graph;
+    return 2 * options->batch + options->negatives;
+}
+
+static void softmax_destroy(struct inmo_loss_state *state)
+{
+    if (!state)
+        return;
+    inmo_softmax_free(&state->softmax);
+    inmo_sampler_free(&state->sampler);
+    inmo_free(state);
+}
+
+static enum inmo_status softmax_create(const struct inmo_loss_setup *setup, struct inmo_loss_state **out,
+                                       struct inmo_error *error)
+{
+    const struct inmo_train_options *options = setup->options;
+    struct inmo_loss_state *state = inmo_alloc_zero(1, sizeof *state);
+    enum inmo_status status;
+    if (!state)
+        return inmo_fail_memory(error, "the loss");
+    state->graph = setup->graph;
+    state->seed = options->seed;
+    status = inmo_sampler_make(setup->train, &state->sampler, error);
+    if (!status)
+        status = inmo_softmax_make(options->batch, options->negatives, setup->width, &state->softmax, error);
+    if (status) {
+        softmax_destroy(state);
+        return status;
+    }
+    state->softmax.temperature = options->temperature;
+    state->softmax.l2 = setup->adds_l2 ? options->l2 / options->batch : 0;
+    *out = state;
+    return INMO_OK;
+}
+
+static int64_t softmax_steps(const struct inmo_loss_state *state)
+{
+    return inmo_loss_steps(state->graph, state->softmax.batch);
+}
+
+static void softmax_draw(struct inmo_loss_state *state, int64_t step, struct inmo_grouping *grouping)
+{
+    const struct inmo_graph *graph = state->graph;
+    int32_t batch = state->softmax.batch, negatives = state->softmax.negatives, *number = grouping->number;
+    uint64_t key = inmo_random(inmo_key(state->seed, INMO_STREAM_NEGATIVE), (uint64_t)step);
+    inmo_sampler_draw(&state->sampler, inmo_key(state->seed, INMO_STREAM_BATCH), step * batch, batch, number,
+                      number + batch, NULL);
+    for (int32_t n = 0; n < negatives; n++)
+        number[2 * batch + n] = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)graph->items);
+    inmo_loss_name_nodes(graph, batch, 2 * batch + negatives, grouping);
+}
+
+static double softmax_judge(struct inmo_loss_state *state, const struct inmo_grouping *grouping, const float *r,
+                            float *dr)
+{
+    double loss = inmo_softmax_run(&state->softmax, r, grouping->row);
+    inmo_softmax_rows(&state->softmax, grouping, dr);
+    return loss;
+}
+
+/* Negatives that the batch shares count nothing. */
+static void softmax_weigh(const struct inmo_loss_state *state, const struct inmo_grouping *grouping, double factor,
+                          float *weight)
+{
+    int32_t batch = state->softmax.batch;
+    inmo_loss_weigh_places(grouping, state->graph->users, 2 * batch, factor / batch, factor / batch, weight);
+}
+
+const struct inmo_loss inmo_loss_softmax = {
+    .name = "softmax",
+    .help = "a positive against negatives that the batch shares",
+    .l2 = INMO_L2_BY_MODEL,
+    .places = softmax_places,
+    .create = softmax_create,
+    .destroy = softmax_destroy,
+    .steps_per_epoch = softmax_steps,
+    .draw = softmax_draw,
+    .judge = softmax_judge,
+    .weigh = softmax_weigh,
+};

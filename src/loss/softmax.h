@@ -7,7 +7,7 @@
 #ifndef INMO_LOSS_SOFTMAX_H
 #define INMO_LOSS_SOFTMAX_H
 
-#include "loss/bpr.h"
+#include "loss/batch.h"
 
 struct inmo_softmax {
     int32_t batch, negatives;

@@ -61,9 +61,10 @@ struct inmo_part {
 struct inmo_provider_state;
 struct inmo_provider {
     const char *name;
-    int inductive;          /* serves nodes that were not there in training */
-    int templates;          /* rows belong to templates, chosen once, rather than to every node */
-    int extra_rows;         /* parameter rows after the bound ones */
+    int inductive;  /* serves nodes that were not there in training */
+    int templates;  /* rows belong to templates, chosen once, rather than to every node */
+    int extra_rows; /* parameter rows after the bound ones */
+    int diagonal;   /* which of them, from 1, is the diagonal w of the self-enhanced loss; 0: there is none */
     int regularises_output; /* L2 falls on r (1) or on e (0) */
     int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
     const char

@@ -6,7 +6,7 @@
 #include <omp.h>
 
 enum { CHUNK = INMO_LAZY_CHUNK };
-_Static_assert((int)CHUNK >= (int)INMO_BPR_CHUNK, "bpr->term has room for a term of each chunk");
+_Static_assert((int)CHUNK >= (int)INMO_TRIPLES_CHUNK, "triples->term has room for a term of each chunk");
 
 /* Rows of one kind, in chunks; chunk n is always done by thread n % threads. */
 struct span {
@@ -28,16 +28,16 @@ static struct inmo_chunk chunk_of(const struct inmo_rows *rows, struct span span
 }
 
 /* Gradients and Adam; returns what l2 adds to the loss. */
-static double write_chunk(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t first,
+static double write_chunk(const struct inmo_triples *triples, const struct inmo_grouping *grouping, int32_t first,
                           int32_t count, struct inmo_chunk next, struct inmo_adam adam, struct inmo_lazy *lazy)
 {
     int32_t offset[CHUNK + 1];
-    struct inmo_terms gradient = inmo_bpr_terms(bpr, grouping, first, count, offset);
+    struct inmo_terms gradient = inmo_triples_terms(triples, grouping, first, count, offset);
     inmo_lazy_write_sums(lazy, adam, &grouping->rows, first, count, next, &gradient);
-    return inmo_bpr_square_norms(bpr, grouping, first, count);
+    return inmo_triples_square_norms(triples, grouping, first, count);
 }
 
-double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t users,
+double inmo_pairwise_step(const struct inmo_triples *triples, const struct inmo_grouping *grouping, int32_t users,
                           struct inmo_lazy *lazy, double learning_rate)
 {
     const struct inmo_rows *rows = &grouping->rows;
@@ -62,19 +62,19 @@ double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping
             struct inmo_chunk here = chunk_of(rows, user, chunk), next = chunk_of(rows, user, chunk + threads);
             int32_t first = user.first + chunk * CHUNK;
             inmo_lazy_read_chunk(lazy, rows, first, here.count, (struct inmo_chunk){0});
-            bpr->term[chunk] = inmo_bpr_forward_rows(bpr, grouping, first, here.count);
-            bpr->term[chunk] += write_chunk(bpr, grouping, first, here.count,
-                                            next.count > 0 ? next : chunk_of(rows, item, last), adam, lazy);
+            triples->term[chunk] = inmo_triples_forward_rows(triples, grouping, first, here.count);
+            triples->term[chunk] += write_chunk(triples, grouping, first, here.count,
+                                                next.count > 0 ? next : chunk_of(rows, item, last), adam, lazy);
         }
 #pragma omp barrier
         for (chunk = last; chunk >= 0; chunk -= threads) {
             struct inmo_chunk here = chunk_of(rows, item, chunk), next = chunk_of(rows, item, chunk - threads);
-            bpr->term[user.chunks + chunk] =
-                write_chunk(bpr, grouping, item.first + chunk * CHUNK, here.count, next, adam, lazy);
+            triples->term[user.chunks + chunk] =
+                write_chunk(triples, grouping, item.first + chunk * CHUNK, here.count, next, adam, lazy);
         }
     }
     for (int32_t chunk = 0; chunk < user.chunks + item.chunks; chunk++)
-        loss += bpr->term[chunk];
+        loss += triples->term[chunk];
     inmo_lazy_written(lazy, learning_rate);
     return loss;
 }

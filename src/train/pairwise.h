@@ -13,11 +13,11 @@
 #define INMO_TRAIN_PAIRWISE_H
 
 #include "train/lazy.h"
-#include "loss/bpr.h"
+#include "loss/triples.h"
 
-/* bpr->x is lazy->current and bpr->index grouping->row; bpr->term has room for (3 batch / CHUNK + 2). The nodes
+/* triples->x is lazy->current and triples->index grouping->row; triples->term has room for (3 batch / CHUNK + 2). The nodes
  * below users are users. Returns the loss before the step. */
-double inmo_pairwise_step(const struct inmo_bpr *bpr, const struct inmo_grouping *grouping, int32_t users,
+double inmo_pairwise_step(const struct inmo_triples *triples, const struct inmo_grouping *grouping, int32_t users,
                           struct inmo_lazy *lazy, double learning_rate);
 
 #endif

@@ -4,14 +4,16 @@
 #include "base/setting.h"
 #include "graph/order.h"
 #include "graph/template.h"
-#include "score/walk.h"
+#include "loss/loss.h"
 #include "model/model.h"
+#include "score/walk.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define AT(field) offsetof(struct inmo_train_options, field)
 
-static const struct inmo_setting table[] = {
+static struct inmo_setting table[] = {
     {"model", 's', AT(model), 0, 0, inmo_model_names, "Model", "NAME",
      "The model: embedding provider and backbone, or a system of its own shape."},
     {"dim", 'i', AT(dim), 1, 4096, NULL, "Model", "D", "Embedding size."},
@@ -73,10 +75,7 @@ static const struct inmo_setting table[] = {
      "Where parameters start: at random, or at the truncated SVD of the normalised interactions."},
     {"start-scale", 'r', AT(start_scale), 1e-12, 1e3, NULL, "Training", "SCALE",
      "Spectral start: factor of the singular vectors."},
-    {"loss", 's', AT(loss), 0, 0, "bpr|softmax|listwise|bce", "Training", "LOSS",
-     "Pairwise; softmax of a positive over negatives that the batch shares; listwise, the same with all items of "
-     "each "
-     "user at once; or cross entropy, pair by pair. neumf models: bpr or bce."},
+    {"loss", 's', AT(loss), 0, 0, NULL, "Training", "LOSS", NULL}, /* both from the table of losses */
     {"negatives", 'i', AT(negatives), 1, 1 << 20, NULL, "Training", "N", "Shared negatives of the softmax loss."},
     {"bce-negatives", 'i', AT(bce_negatives), 1, 1000, NULL, "Training", "N",
      "Negatives of each positive in the bce loss."},
@@ -108,15 +107,29 @@ static const struct inmo_setting table[] = {
     {"resume", 'b', AT(resume), 0, 1, NULL, "Run", NULL, "Go on from the checkpoint."},
 };
 
+enum { SETTINGS = sizeof table / sizeof *table };
+
+/* What other tables say, put in once. */
+static void complete_table(void)
+{
+    for (size_t n = 0; n < SETTINGS; n++)
+        if (table[n].offset == AT(loss)) {
+            table[n].choices = inmo_loss_names();
+            table[n].help = inmo_loss_help();
+        }
+}
+
 const struct inmo_setting *inmo_train_settings(size_t *count)
 {
-    *count = sizeof table / sizeof *table;
+    static pthread_once_t completed = PTHREAD_ONCE_INIT;
+    pthread_once(&completed, complete_table);
+    *count = SETTINGS;
     return table;
 }
 
 size_t inmo_train_settings_of_model(void)
 {
-    return sizeof table / sizeof *table - 4;
+    return SETTINGS - 4;
 }
 
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options)
@@ -329,16 +342,17 @@ enum inmo_status inmo_train_options_init(struct inmo_train_options *options, con
 
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error)
 {
-    enum inmo_status status = inmo_settings_check(table, sizeof table / sizeof *table, options, error);
-    for (size_t n = 0; !status && n < sizeof table / sizeof *table; n++)
-        if (table[n].choices && !*(const char *const *)((const char *)options + table[n].offset))
-            status = inmo_fail(error, INMO_USAGE, "--%s is missing; it must be one of %s", table[n].name,
-                               table[n].choices);
-    if (!status && inmo_model_kind_find(options->model)->head && strcmp(options->loss, "bce") != 0 &&
-        strcmp(options->loss, "bpr") != 0)
-        status = inmo_fail(error, INMO_USAGE,
-                           "--loss: found '%s', expected bce or bpr for %s, whose score is no dot product",
-                           options->loss, options->model);
+    size_t count;
+    const struct inmo_setting *setting = inmo_train_settings(&count);
+    enum inmo_status status = inmo_settings_check(setting, count, options, error);
+    for (size_t n = 0; !status && n < count; n++)
+        if (setting[n].choices && !*(const char *const *)((const char *)options + setting[n].offset))
+            status = inmo_fail(error, INMO_USAGE, "--%s is missing; it must be one of %s", setting[n].name,
+                               setting[n].choices);
+    if (!status && inmo_model_kind_find(options->model)->head && !inmo_loss_find(options->loss)->judge_pairs)
+        status =
+            inmo_fail(error, INMO_USAGE, "--loss: found '%s', expected %s for %s, whose score is no dot product",
+                      options->loss, inmo_loss_names_for_heads(), options->model);
     if (!status && options->walks > 0 && !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
         status = inmo_fail(error, INMO_USAGE,
                            "--walks: %s has no scores that are products of vectors to add them to", options->model);

@@ -3,13 +3,10 @@
 #define INMO_TRAIN_STEP_H
 
 #include "graph/graph.h"
+#include "loss/loss.h"
+#include "loss/self_enhanced.h"
 #include "model/model.h"
 #include "train/lazy.h"
-#include "loss/listwise.h"
-#include "loss/bpr.h"
-#include "train/pairwise.h"
-#include "loss/sampler.h"
-#include "loss/softmax.h"
 
 struct inmo_stepper {
     const struct inmo_model_kind *kind;
@@ -19,9 +16,12 @@ struct inmo_stepper {
     int32_t *row_of_node, *node_of_row;  // inmo: templates; NULL for lookup
     struct inmo_provider_state *provider;
     struct inmo_backbone_state *backbone;
-    const struct inmo_head *head;  // of the model, or the dot product, where the loss goes by pairs; else NULL
+    const struct inmo_loss *loss;
+    struct inmo_loss_state *loss_state;
+    const struct inmo_head *head;  // the model's, or the dot product where the loss goes by pairs; else NULL
     struct inmo_head_state *head_state;
-    int32_t pair_negatives;  // of each positive
+    int32_t pair_negatives;  // of each positive, for heads
+    int l2_on_r;             // where L2 falls: on r, or on e
 
     int64_t provider_rows;        // bound + extra
     int64_t weight_rows;          // the provider's weights, which follow
@@ -32,10 +32,8 @@ struct inmo_stepper {
 
     struct inmo_lazy lazy;  // of the provider's rows; empty where every step touches all of them anyway
 
-    struct inmo_csr self_list;  // template users x template items, by position among them
-    struct inmo_sampler sampler, self_sampler;
-    int32_t
-        places;  // nodes a batch names: 3 batch; softmax: 2 batch + negatives; bce: (2 + k) batch; listwise: all
+    int32_t places;                  // nodes a batch names, repeats included
+    struct inmo_self_enhanced self;  // empty: no such loss
     /* Batches depend on the number of their step alone, so threads make several at once, one each. */
     int32_t ahead;                                   // of these
     int64_t first;                                   // step of the first of them; -1: none yet
@@ -43,18 +41,12 @@ struct inmo_stepper {
     struct inmo_rows rows;  // of the step's grouping, with positions if the model needs them
     int32_t *position;      // (nodes) or NULL
 
-    float *dr;                    // (places, width)
-    float *item_scale;            // (items) the readout's; NULL: 1
-    float *read;                  // (places, width) r read out, where r must stay as it is; else NULL
-    float *self_gradient;         // (3 batch, dim) by rows of self_grouping
-    float *partial;               // (batch / CHUNK + 1, dim) sums for w
-    struct inmo_softmax softmax;  // empty with other losses
-    struct inmo_listwise listwise;
-    float *coefficient;  // (batch)
-    float *row_weight;   // (places) of the provider's own loss; NULL: it has none
-    double *term;        // (places / CHUNK + 2)
-    int32_t *term_row;   // (7 batch) of pairwise.h; NULL where steps are not its
-    float *term_factor;
+    float *dr;          // (places, width)
+    float *item_scale;  // (items) the readout's; NULL: 1
+    float *read;        // (places, width) r read out, where r must stay as it is; else NULL
+    float *row_weight;  // (places) of the provider's own loss; NULL: it has none
+    double *term;       // (places / CHUNK + 2) of the squared norms
+    int fused;          // the step is one of triples over a table, taken in one go (pairwise.h)
 };
 
 /* Whether the model adds up the neighbours of many nodes in a step, so that their order (graph/order.h) makes a
@@ -82,7 +74,6 @@ static inline const float *inmo_stepper_head(const struct inmo_stepper *stepper)
     return inmo_stepper_own(stepper) +
            (size_t)(stepper->weight_rows + stepper->own_rows) * (size_t)stepper->binding.dim;
 }
-/* In an epoch: every interaction once as a positive, in number for the losses that draw them. */
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
 
 /* Stages of a head's pretraining come first, --pretrain epochs each; Adam begins anew with each of them, and

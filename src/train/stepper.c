@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "graph/svd.h"
 #include "graph/template.h"
+#include "loss/norms.h"
 #include "model/readout.h"
 
 #include <math.h>
@@ -18,15 +19,8 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
 {
     if (!stepper)
         return;
-    inmo_listwise_free(&stepper->listwise);
-    inmo_softmax_free(&stepper->softmax);
-    inmo_free(stepper->term_factor);
-    inmo_free(stepper->term_row);
     inmo_free(stepper->term);
     inmo_free(stepper->row_weight);
-    inmo_free(stepper->coefficient);
-    inmo_free(stepper->partial);
-    inmo_free(stepper->self_gradient);
     inmo_free(stepper->read);
     inmo_free(stepper->item_scale);
     inmo_free(stepper->dr);
@@ -39,13 +33,13 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
     }
     inmo_free(stepper->self_grouping);
     inmo_free(stepper->grouping);
-    inmo_sampler_free(&stepper->self_sampler);
-    inmo_sampler_free(&stepper->sampler);
-    inmo_csr_free(&stepper->self_list);
+    inmo_self_enhanced_free(&stepper->self);
     inmo_lazy_free(&stepper->lazy);
     inmo_free(stepper->root);
     inmo_free(stepper->m);
     inmo_free(stepper->parameter);
+    if (stepper->loss_state)
+        stepper->loss->destroy(stepper->loss_state);
     if (stepper->head_state)
         stepper->head->destroy(stepper->head_state);
     if (stepper->backbone)
@@ -88,45 +82,6 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo
     return status;
 }
 
-/* Interactions between templates, as positions among the template users and among the template items. */
-static enum inmo_status list_self_interactions(struct inmo_stepper *stepper, struct inmo_error *error)
-{
-    const struct inmo_graph *graph = stepper->graph;
-    int32_t rows = stepper->binding.user_rows, columns = stepper->binding.rows - rows;
-    int64_t *offset = inmo_alloc((size_t)rows + 1, sizeof *offset), count = 0;
-    int32_t *column = NULL;
-    if (!offset)
-        return inmo_fail_memory(error, "the templates' interactions");
-    for (int fill = 0; fill < 2; fill++) {
-        if (fill && !(column = inmo_alloc((size_t)count, sizeof *column))) {
-            inmo_free(offset);
-            return inmo_fail_memory(error, "the templates' interactions");
-        }
-        count = 0;
-        for (int32_t r = 0; r < rows; r++) {
-            int32_t u = stepper->node_of_row[r];
-            offset[r] = count;
-            for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
-                int32_t other = stepper->row_of_node[graph->neighbour[e]];
-                if (other >= 0) {
-                    if (fill)
-                        column[count] = other - rows;
-                    count++;
-                }
-            }
-        }
-        offset[rows] = count;
-    }
-    stepper->self_list = (struct inmo_csr){rows, columns, offset, column};
-    return INMO_OK;
-}
-
-/* Whether the last of the provider's rows is w, the diagonal of the self-enhanced loss. */
-static int has_w(const struct inmo_stepper *stepper)
-{
-    return stepper->kind->provider->extra_rows == 3;
-}
-
 static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     const struct inmo_train_options *options = stepper->options;
@@ -147,7 +102,7 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
             number[inmo_stepper_row(stepper, v)] = rank++;
     for (; rank < drawn; rank++)
         number[rank] = rank;
-    if (has_w(stepper))
+    if (provider->diagonal > 0)
         drawn--;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int64_t r = 0; r < drawn; r++)
@@ -158,7 +113,7 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
                                   : options->init_scale * inmo_random_normal(key, n));
         }
     inmo_free(number);
-    for (size_t j = 0; has_w(stepper) && j < dim; j++)
+    for (size_t j = 0; provider->diagonal > 0 && j < dim; j++)
         stepper->parameter[(size_t)drawn * dim + j] = 1;
     if (provider->start)
         provider->start(stepper->binding.dim, inmo_key(options->seed, INMO_STREAM_PROVIDER_INIT), own);
@@ -202,32 +157,28 @@ static enum inmo_status start_spectral(struct inmo_stepper *stepper, struct inmo
     return INMO_OK;
 }
 
-static int loss_is(const struct inmo_stepper *stepper, const char *loss)
+/* Whether the self-enhanced loss is asked for, of a provider that has one. */
+static int is_self_enhanced(const struct inmo_stepper *stepper)
 {
-    return strcmp(stepper->options->loss, loss) == 0;
-}
-
-static int self_enhanced(const struct inmo_stepper *stepper)
-{
-    return has_w(stepper) && stepper->options->self_weight > 0;
+    return stepper->kind->provider->diagonal > 0 && stepper->options->self_weight > 0;
 }
 
 /* The batches that are made at once, and where their nodes are. */
 static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     enum { PLACES = 1 << 17, MOST = 16 };
-    int is_listwise = loss_is(stepper, "listwise");
+    int names_all = stepper->loss->names_all;
     int32_t nodes = stepper->graph->nodes, ahead = PLACES / stepper->places;
     enum inmo_status status = INMO_OK;
     stepper->first = -1;
-    stepper->ahead = is_listwise ? 1 : ahead < 2 ? 2 : ahead > MOST ? MOST : ahead;
+    stepper->ahead = names_all ? 1 : ahead < 2 ? 2 : ahead > MOST ? MOST : ahead;
     stepper->grouping = inmo_alloc_zero((size_t)stepper->ahead, sizeof *stepper->grouping);
     stepper->self_grouping = inmo_alloc_zero((size_t)stepper->ahead, sizeof *stepper->self_grouping);
     if (!stepper->grouping || !stepper->self_grouping)
         return inmo_fail_memory(error, "the batches");
     for (int32_t n = 0; !status && n < stepper->ahead; n++) {
         status = inmo_grouping_make(nodes, stepper->places, stepper->grouping + n, error);
-        if (!status && self_enhanced(stepper))
+        if (!status && is_self_enhanced(stepper))
             status = inmo_grouping_make(stepper->binding.rows, 3 * stepper->options->batch,
                                         stepper->self_grouping + n, error);
     }
@@ -235,79 +186,82 @@ static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_e
         stepper->position = inmo_alloc((size_t)nodes, sizeof *stepper->position);
         if (!stepper->position)
             return inmo_fail_memory(error, "the batches");
-        memset(stepper->position, 0xff, (size_t)nodes * sizeof *stepper->position);
+        for (int32_t v = 0; v < nodes; v++)
+            stepper->position[v] = names_all ? v : -1; /* where a batch is all nodes, none ever moves */
     }
-    for (int32_t v = 0; !status && is_listwise && v < nodes; v++) { /* every node is a row of the batch */
-        stepper->grouping->node[v] = v;
-        if (stepper->position)
-            stepper->position[v] = v;
-    }
-    if (!status && is_listwise)
-        stepper->grouping->rows.count = nodes;
     return status;
 }
 
-static enum inmo_status make_buffers(struct inmo_stepper *stepper, const struct inmo_csr *train,
-                                     struct inmo_error *error)
+/* Where L2 falls. Where r is e the two are the same, and some losses add it more cheaply. */
+static int is_l2_on_r(const struct inmo_stepper *stepper)
 {
-    const struct inmo_train_options *options = stepper->options;
-    size_t batch = (size_t)options->batch, dim = (size_t)stepper->binding.dim, places = (size_t)stepper->places;
-    size_t size = (size_t)stepper->parameter_rows * dim;
-    enum inmo_status status = inmo_sampler_make(train, &stepper->sampler, error);
+    int same = stepper->kind->backbone->passes_through && stepper->options->popularity == 0;
+    return inmo_regularises_output(stepper->kind) || stepper->loss->l2 == INMO_L2_ALWAYS_ON_R ||
+           (stepper->loss->l2 == INMO_L2_FUSED && same);
+}
+
+/* The loss, whatever it is, and what stands beside it. */
+static enum inmo_status make_losses(struct inmo_stepper *stepper, const struct inmo_csr *train,
+                                    struct inmo_error *error)
+{
+    struct inmo_loss_setup setup = {stepper->options, stepper->graph, train, stepper->width, stepper->l2_on_r};
+    enum inmo_status status = stepper->loss->create(&setup, &stepper->loss_state, error);
     if (!status)
         status = make_batches(stepper, error);
-    if (!status && loss_is(stepper, "listwise"))
-        status = inmo_listwise_make(stepper->graph, options->batch, options->least_steps, options->most_steps,
-                                    options->negatives, stepper->width, options->temperature, options->l2,
-                                    &stepper->listwise, error);
-    if (!status && loss_is(stepper, "softmax")) {
-        status = inmo_softmax_make(options->batch, options->negatives, stepper->width, &stepper->softmax, error);
-        stepper->softmax.temperature = options->temperature;
-        if (inmo_regularises_output(stepper->kind))
-            stepper->softmax.l2 = options->l2 / options->batch;
-    }
-    if (!status && self_enhanced(stepper)) {
-        status = list_self_interactions(stepper, error);
-        /* Templates without interactions among them leave nothing to enhance: not an error, the loss is just 0. */
-        if (!status && inmo_sampler_make(&stepper->self_list, &stepper->self_sampler, error) == INMO_MEMORY)
-            status = INMO_MEMORY;
-    }
-    if (status)
-        return status;
+    if (!status && is_self_enhanced(stepper))
+        status = inmo_self_enhanced_make(&stepper->binding,
+                                         (int64_t)stepper->binding.rows + stepper->kind->provider->diagonal - 1,
+                                         stepper->options, &stepper->self, error);
+    return status;
+}
+
+static enum inmo_status make_buffers(struct inmo_stepper *stepper, struct inmo_error *error)
+{
+    const struct inmo_train_options *options = stepper->options;
+    const struct inmo_provider *provider = stepper->kind->provider;
+    const struct inmo_backbone *backbone = stepper->kind->backbone;
+    size_t dim = (size_t)stepper->binding.dim, places = (size_t)stepper->places;
+    size_t size = (size_t)stepper->parameter_rows * dim;
     stepper->parameter = inmo_alloc_zero(size, sizeof(float));
     stepper->m = inmo_alloc_zero(size, sizeof(float));
     stepper->root = inmo_alloc_zero(size, sizeof(float));
     stepper->dr = inmo_alloc(places * (size_t)stepper->width, sizeof(float));
     if (options->popularity != 0) {
-        int keep = !stepper->kind->backbone->needs_all || stepper->kind->backbone->reads_output;
+        int keep = !backbone->needs_all || backbone->reads_output;
         stepper->item_scale = inmo_alloc((size_t)stepper->graph->items, sizeof(float));
         stepper->read = keep ? inmo_alloc(places * (size_t)stepper->width, sizeof(float)) : NULL;
         if (!stepper->item_scale || (keep && !stepper->read))
             return inmo_fail_memory(error, "training");
         inmo_readout_scales(stepper->graph, options->popularity, stepper->item_scale);
     }
-    stepper->self_gradient = inmo_alloc(self_enhanced(stepper) ? 3 * batch * dim : 0, sizeof(float));
-    stepper->partial = inmo_alloc((batch / INMO_BPR_CHUNK + 1) * dim, sizeof(float));
-    stepper->coefficient = inmo_alloc(batch, sizeof(float));
-    stepper->row_weight = stepper->kind->provider->own_loss ? inmo_alloc(places, sizeof(float)) : NULL;
-    stepper->term = inmo_alloc((places > 3 * batch ? places : 3 * batch) / INMO_BPR_CHUNK + 2, sizeof(double));
-    if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->self_gradient ||
-        !stepper->partial || !stepper->coefficient || !stepper->term ||
-        (stepper->kind->provider->own_loss && !stepper->row_weight))
+    stepper->row_weight = provider->own_loss ? inmo_alloc(places, sizeof(float)) : NULL;
+    stepper->term = inmo_alloc(places / INMO_NORMS_CHUNK + 2, sizeof(double));
+    if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->term ||
+        (provider->own_loss && !stepper->row_weight))
         return inmo_fail_memory(error, "training");
-    if (!stepper->kind->backbone->needs_all && stepper->kind->provider->touches && !loss_is(stepper, "listwise")) {
+    if (!backbone->needs_all && provider->touches && !stepper->loss->names_all) {
         struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m,
                                    stepper->root};
-        status = inmo_lazy_make(&block, stepper->places, &stepper->lazy, error);
-        if (!status && stepper->kind->provider->is_table && stepper->kind->backbone->passes_through &&
-            loss_is(stepper, "bpr") && !stepper->head) {
-            stepper->term_row = inmo_alloc(7 * batch, sizeof *stepper->term_row);
-            stepper->term_factor = inmo_alloc(7 * batch, sizeof *stepper->term_factor);
-            if (!stepper->term_row || !stepper->term_factor)
-                return inmo_fail_memory(error, "training");
-        }
+        stepper->fused = provider->is_table && backbone->passes_through && stepper->loss->triples &&
+                         !stepper->head && options->popularity == 0;
+        return inmo_lazy_make(&block, stepper->places, &stepper->lazy, error);
     }
-    return status;
+    return INMO_OK;
+}
+
+static enum inmo_status make_parts(struct inmo_stepper *stepper, struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = stepper->kind;
+    const struct inmo_train_options *options = stepper->options;
+    stepper->provider =
+        kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
+    stepper->backbone = kind->backbone->create(stepper->graph, stepper->binding.dim, options->layers,
+                                               stepper->places, strcmp(options->storage, "half") == 0);
+    if (stepper->head)
+        stepper->head_state = stepper->head->create(stepper->width, options->batch, stepper->pair_negatives);
+    if (!stepper->provider || !stepper->backbone || (stepper->head && !stepper->head_state))
+        return inmo_fail_memory(error, "training");
+    return INMO_OK;
 }
 
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
@@ -320,49 +274,37 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         return inmo_fail_memory(error, "training");
     stepper->kind = kind;
     stepper->options = options;
-    stepper->head = kind->head || !loss_is(stepper, "bce") ? kind->head : &inmo_head_dot;
-    stepper->pair_negatives = loss_is(stepper, "bce") ? options->bce_negatives : 1;
-    stepper->places = loss_is(stepper, "listwise")  ? graph->nodes
-                      : loss_is(stepper, "softmax") ? 2 * options->batch + options->negatives
-                                                    : (2 + stepper->pair_negatives) * options->batch;
     stepper->graph = graph;
+    stepper->loss = inmo_loss_find(options->loss);
+    stepper->head = kind->head || stepper->loss->judge ? kind->head : &inmo_head_dot;
+    stepper->pair_negatives = stepper->loss->negatives ? stepper->loss->negatives(options) : 0;
+    stepper->places = stepper->loss->places(options, graph);
+    stepper->l2_on_r = is_l2_on_r(stepper);
     stepper->binding = (struct inmo_binding){
         .graph = graph, .dim = inmo_head_embedding(kind->head, options->dim), .rows = graph->nodes};
     stepper->width = inmo_backbone_width(kind->backbone, stepper->binding.dim, options->layers);
     if (kind->provider->templates)
         status = bind_templates(stepper, error);
-    if (!status) {
-        stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
-        stepper->weight_rows = inmo_provider_rows(kind->provider, stepper->binding.dim);
-        stepper->own_rows = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
-        stepper->parameter_rows =
-            stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
-        status = make_buffers(stepper, train, error);
-    }
-    if (!status) {
-        stepper->provider =
-            kind->provider->create(&stepper->binding, kind->backbone->needs_all ? 0 : stepper->places, 1);
-        stepper->backbone = kind->backbone->create(graph, stepper->binding.dim, options->layers, stepper->places,
-                                                   strcmp(options->storage, "half") == 0);
-        if (stepper->head)
-            stepper->head_state = stepper->head->create(stepper->width, options->batch, stepper->pair_negatives);
-        if (!stepper->provider || !stepper->backbone || (stepper->head && !stepper->head_state))
-            status = inmo_fail_memory(error, "training");
-    }
-    if (status) {
-        inmo_stepper_free(stepper);
-        return status;
-    }
-    status = start_parameters(stepper, error);
+    stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
+    stepper->weight_rows = inmo_provider_rows(kind->provider, stepper->binding.dim);
+    stepper->own_rows = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
+    stepper->parameter_rows = stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
+    if (!status)
+        status = make_losses(stepper, train, error);
+    if (!status)
+        status = make_buffers(stepper, error);
+    if (!status)
+        status = make_parts(stepper, error);
+    if (!status)
+        status = start_parameters(stepper, error);
     if (!status && strcmp(options->start, "spectral") == 0 &&
         !kind->provider->frozen_from) /* those are given their rows */
         status = start_spectral(stepper, error);
-    if (status) {
+    if (status)
         inmo_stepper_free(stepper);
-        return status;
-    }
-    *out = stepper;
-    return INMO_OK;
+    else
+        *out = stepper;
+    return status;
 }
 
 int inmo_steps_over_graph(const struct inmo_model_kind *kind)
@@ -372,10 +314,7 @@ int inmo_steps_over_graph(const struct inmo_model_kind *kind)
 
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper)
 {
-    int64_t batch = stepper->options->batch;
-    if (stepper->listwise.batch > 0)
-        return inmo_listwise_steps(&stepper->listwise);
-    return (stepper->graph->edges + batch - 1) / batch;
+    return stepper->loss->steps_per_epoch(stepper->loss_state);
 }
 
 int64_t inmo_stepper_updates(const struct inmo_stepper *stepper, int64_t step)

@@ -388,7 +388,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     run.last_saved = run.start;
     trainer->data = data;
     run.options = *options;
-    if (run.kind->backbone && strcmp(options->loss, "listwise") != 0) /* that one counts users, not triples */
+    if (run.kind->backbone && !inmo_loss_find(options->loss)->batch_is_users)
         run.options.batch = inmo_batch_within(options->batch, inmo_csr_count(&data->train), options->least_steps);
     trainer->options = &run.options;
     trainer->pretraining = inmo_train_pretraining(options);

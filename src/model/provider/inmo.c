@@ -283,6 +283,7 @@ const struct inmo_provider inmo_provider_inmo = {
     .inductive = 1,
     .templates = 1,
     .extra_rows = 3,
+    .diagonal = 3,
     .regularises_output = 1,
     .create = inmo_create,
     .destroy = inmo_destroy,
