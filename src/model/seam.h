@@ -58,6 +58,7 @@ struct inmo_part {
     int is_vector;   /* one row, and a vector in files */
 };
 
+struct inmo_row_start;
 struct inmo_provider_state;
 struct inmo_provider {
     const char *name;
@@ -72,7 +73,9 @@ struct inmo_provider {
     int base_rows;    /* rows of dim numbers that base fills; 0: it can say nothing of somebody unseen */
     /* Part n of the weights it has beside its rows, and 1; 0 past the last. NULL: it has none. */
     int (*part)(int dim, int n, struct inmo_part *part);
-    void (*start)(int dim, uint64_t key, float *weights);
+    void (*start_weights)(int dim, uint64_t key, float *weights);
+    /* Starting values of its rows, (rows + extra_rows, dim): see start.h. Of frozen rows any, as they are replaced. */
+    void (*start_rows)(const struct inmo_row_start *start, float *parameter);
     struct inmo_provider_state *(*create)(const struct inmo_binding *binding, int32_t most_rows, int for_training);
     void (*destroy)(struct inmo_provider_state *state);
     void (*begin)(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment);

@@ -109,7 +109,7 @@ static enum inmo_status copy_parameters(const struct inmo_trainer *trainer, cons
     model->own = own;
     model->parameter = parameter;
     model->node_of_row = node_of_row;
-    if (!stepper->node_of_row) { /* a lookup table has a row for every node, in order */
+    if (!model->kind->provider->templates) { /* a row for every node, in order */
         inmo_free(node_of_row);
         model->node_of_row = NULL;
     }

@@ -4,16 +4,12 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/threads.h"
-#include "graph/svd.h"
 #include "graph/template.h"
 #include "loss/norms.h"
 #include "model/readout.h"
+#include "model/start.h"
 
-#include <math.h>
 #include <string.h>
-
-enum { SVD_ITERATIONS = 2 }; /* a start need not be exact */
 
 void inmo_stepper_free(struct inmo_stepper *stepper)
 {
@@ -82,79 +78,56 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo
     return status;
 }
 
-static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct inmo_error *error)
+/* number (provider_rows): the rows', if nodes had kept the data set's numbers. */
+static void number_rows(const struct inmo_stepper *stepper, int64_t *number)
 {
-    const struct inmo_train_options *options = stepper->options;
-    const struct inmo_provider *provider = stepper->kind->provider;
-    const struct inmo_backbone *backbone = stepper->kind->backbone;
-    const struct inmo_graph *graph = stepper->graph;
-    size_t dim = (size_t)stepper->binding.dim;
-    int64_t drawn = stepper->provider_rows, rank = 0;
-    float *own = stepper->parameter + (size_t)drawn * dim;
-    int64_t *number =
-        inmo_alloc((size_t)drawn, sizeof *number); /* the row's, if nodes had kept their first numbers */
-    uint64_t key = inmo_key(options->seed, INMO_STREAM_INIT);
-    double bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0;
-    if (!number)
-        return inmo_fail_memory(error, "the starting parameters");
-    for (int32_t v = 0; v < graph->nodes; v++)
+    int64_t rank = 0;
+    for (int32_t v = 0; v < stepper->graph->nodes; v++)
         if (inmo_stepper_row(stepper, v) >= 0)
             number[inmo_stepper_row(stepper, v)] = rank++;
-    for (; rank < drawn; rank++)
+    for (; rank < stepper->provider_rows; rank++)
         number[rank] = rank;
-    if (provider->diagonal > 0)
-        drawn--;
-#pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int64_t r = 0; r < drawn; r++)
-        for (size_t j = 0; j < dim; j++) {
-            uint64_t n = (uint64_t)number[r] * dim + j;
-            stepper->parameter[(size_t)r * dim + j] =
-                (float)(bound > 0 ? inmo_random_symmetric(key, n, bound)
-                                  : options->init_scale * inmo_random_normal(key, n));
-        }
-    inmo_free(number);
-    for (size_t j = 0; provider->diagonal > 0 && j < dim; j++)
-        stepper->parameter[(size_t)drawn * dim + j] = 1;
-    if (provider->start)
-        provider->start(stepper->binding.dim, inmo_key(options->seed, INMO_STREAM_PROVIDER_INIT), own);
-    if (backbone->start)
-        backbone->start(stepper->binding.dim, options->layers, options->init_scale,
-                        inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT),
-                        own + (size_t)stepper->weight_rows * dim);
-    if (stepper->kind->head)
-        stepper->kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
-                                   (float *)inmo_stepper_head(stepper));
-    return INMO_OK;
 }
 
-/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i
- * and t_u = c U_u/√d_u make e point where U S and V S do. A lookup table starts at c U and c V themselves.
- * Columns beyond --dim, which a head asks for, stay at random. */
-static enum inmo_status start_spectral(struct inmo_stepper *stepper, struct inmo_error *error)
+/* Each part starts its own parameters. */
+static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct inmo_error *error)
 {
-    const struct inmo_graph *graph = stepper->graph;
+    enum { SVD_ITERATIONS = 2 }; /* a start need not be exact */
     const struct inmo_train_options *options = stepper->options;
+    const struct inmo_model_kind *kind = stepper->kind;
+    int dim = stepper->binding.dim;
+    float *weights = stepper->parameter + (size_t)stepper->provider_rows * (size_t)dim;
     struct inmo_svd *svd = NULL;
-    size_t dim = (size_t)options->dim, width = (size_t)stepper->binding.dim;
-    int is_inmo = stepper->node_of_row != NULL;
-    enum inmo_status status = inmo_svd_compute(graph, options->dim, 1, SVD_ITERATIONS, options->seed, &svd, error);
-    if (status)
-        return status;
-    for (int32_t r = 0; r < stepper->binding.rows; r++) {
-        int32_t node = is_inmo ? stepper->node_of_row[r] : r;
-        const float *from = node < graph->users ? svd->u + (size_t)node * (size_t)svd->rank
-                                                : svd->v + (size_t)(node - graph->users) * (size_t)svd->rank;
-        /* Singular vectors have length 1 over all nodes: scaled so that a row has about c. */
-        double scale = options->start_scale * sqrt(node < graph->users ? graph->users : graph->items);
-        if (is_inmo)
-            scale *= graph->inverse_root_degree[node];
-        for (size_t j = 0; j < dim; j++)
-            stepper->parameter[(size_t)r * width + j] = j < (size_t)svd->rank ? (float)(scale * from[j]) : 0;
+    int64_t *number = inmo_alloc((size_t)stepper->provider_rows, sizeof *number);
+    enum inmo_status status = number ? INMO_OK : inmo_fail_memory(error, "the starting parameters");
+    if (!status && strcmp(options->start, "spectral") == 0 && !kind->provider->frozen_from)
+        status = inmo_svd_compute(stepper->graph, options->dim, 1, SVD_ITERATIONS, options->seed, &svd, error);
+    if (!status) {
+        struct inmo_row_start start = {
+            .binding = &stepper->binding,
+            .number = number,
+            .key = inmo_key(options->seed, INMO_STREAM_INIT),
+            .deviation = options->init_scale,
+            .bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0,
+            .svd = svd,
+            .scale = options->start_scale,
+            .columns = options->dim,
+        };
+        number_rows(stepper, number);
+        kind->provider->start_rows(&start, stepper->parameter);
+        if (kind->provider->start_weights)
+            kind->provider->start_weights(dim, inmo_key(options->seed, INMO_STREAM_PROVIDER_INIT), weights);
+        if (kind->backbone->start)
+            kind->backbone->start(dim, options->layers, options->init_scale,
+                                  inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT),
+                                  weights + (size_t)stepper->weight_rows * (size_t)dim);
+        if (kind->head)
+            kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
+                              (float *)inmo_stepper_head(stepper));
     }
-    for (size_t j = 0; is_inmo && j < 2 * dim; j++)
-        stepper->parameter[((size_t)stepper->binding.rows + j / dim) * width + j % dim] = 0;
     inmo_svd_free(svd);
-    return INMO_OK;
+    inmo_free(number);
+    return status;
 }
 
 /* Whether the self-enhanced loss is asked for, of a provider that has one. */
@@ -297,9 +270,6 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         status = make_parts(stepper, error);
     if (!status)
         status = start_parameters(stepper, error);
-    if (!status && strcmp(options->start, "spectral") == 0 &&
-        !kind->provider->frozen_from) /* those are given their rows */
-        status = start_spectral(stepper, error);
     if (status)
         inmo_stepper_free(stepper);
     else

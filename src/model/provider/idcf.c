@@ -14,7 +14,7 @@
 #include "base/threads.h"
 #include "kernel/kernel.h"
 #include "model/provider/attention.h"
-#include "model/seam.h"
+#include "model/start.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static int idcf_part(int dim, int n, struct inmo_part *part)
 }
 
 /* Kaiming uniform; Wout has the outputs of all heads as inputs. */
-static void idcf_start(int dim, uint64_t key, float *weights)
+static void idcf_start_weights(int dim, uint64_t key, float *weights)
 {
     size_t size = inmo_attention_weight_size(dim), n = 0;
     for (int part = 0; part < SIDES * INMO_ATTENTION_WEIGHTS; part++) {
@@ -63,6 +63,12 @@ static void idcf_start(int dim, uint64_t key, float *weights)
         for (size_t end = n + size; n < end; n++)
             weights[n] = (float)inmo_random_symmetric(key, n, bound);
     }
+}
+
+/* Keys come from a trained model. */
+static void idcf_start_rows(const struct inmo_row_start *start, float *parameter)
+{
+    inmo_start_random(start, 0, start->binding->rows, parameter);
 }
 
 static void idcf_destroy(struct inmo_provider_state *state)
@@ -299,7 +305,8 @@ const struct inmo_provider inmo_provider_idcf = {
     .frozen_from = "lightgcn",
     .base_rows = 2 * INMO_HEADS * INMO_SAMPLE,
     .part = idcf_part,
-    .start = idcf_start,
+    .start_weights = idcf_start_weights,
+    .start_rows = idcf_start_rows,
     .create = idcf_create,
     .destroy = idcf_destroy,
     .begin = idcf_begin,

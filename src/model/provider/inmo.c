@@ -3,14 +3,14 @@
  *     e_u = (Σ_{i in N_u ∩ I_tem} t_i + t_user) / (|N_u ∩ I_tem| + 1)^α        items alike
  *
  * Parameter block, (rows + 3, dim): template users, template items, t_user, t_item, and w, the diagonal of the
- * self-enhanced loss, which this file leaves alone. Both directions are one gather over the observed graph: forward
+ * self-enhanced loss (loss/self_enhanced.h), which this file only starts. Both directions are one gather over the observed graph: forward
  * sums template rows over a node's neighbours, backward sums de over a template's neighbours. Dropout is a hash of
  * the edge, so both see the same mask and nothing is stored. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
-#include "model/seam.h"
+#include "model/start.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,6 +46,22 @@ static void inmo_destroy(struct inmo_provider_state *state)
     inmo_free(state->scale);
     inmo_free(state->templates);
     inmo_free(state);
+}
+
+/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
+ * t_u = c U_u/√d_u make e point where U S and V S do, if t_user and t_item add nothing. w starts at 1. */
+static void inmo_start_rows(const struct inmo_row_start *start, float *parameter)
+{
+    size_t dim = (size_t)start->binding->dim;
+    float *general = parameter + (size_t)start->binding->rows * dim;
+    inmo_start_random(start, 0, (int64_t)start->binding->rows + 2, parameter);
+    for (size_t j = 0; j < dim; j++)
+        general[2 * dim + j] = 1;
+    if (!start->svd)
+        return;
+    inmo_start_spectral(start, start->binding->graph->inverse_root_degree, parameter);
+    for (size_t side = 0; side < 2; side++)
+        memset(general + side * dim, 0, (size_t)start->columns * sizeof *general);
 }
 
 static void count_templates(struct inmo_provider_state *state)
@@ -285,6 +301,7 @@ const struct inmo_provider inmo_provider_inmo = {
     .extra_rows = 3,
     .diagonal = 3,
     .regularises_output = 1,
+    .start_rows = inmo_start_rows,
     .create = inmo_create,
     .destroy = inmo_destroy,
     .begin = inmo_begin,

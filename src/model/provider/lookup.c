@@ -4,7 +4,7 @@
  *     average   gives it the mean of all rows, and leaves the rest to the backbone: the postprocessing of IMC-GAE */
 #include "base/memory.h"
 #include "base/threads.h"
-#include "model/seam.h"
+#include "model/start.h"
 
 #include <string.h>
 
@@ -54,6 +54,14 @@ static struct inmo_provider_state *average_create(const struct inmo_binding *bin
         }
     }
     return state;
+}
+
+/* c U and c V of the SVD themselves, where the start is spectral. */
+static void lookup_start_rows(const struct inmo_row_start *start, float *parameter)
+{
+    inmo_start_random(start, 0, start->binding->rows, parameter);
+    if (start->svd)
+        inmo_start_spectral(start, NULL, parameter);
 }
 
 /* The mean of all rows, also of those whose node the graph does not have. */
@@ -121,6 +129,7 @@ const struct inmo_provider inmo_provider_lookup = {
     .extra_rows = 0,
     .regularises_output = 0,
     .is_table = 1,
+    .start_rows = lookup_start_rows,
     .create = lookup_create,
     .destroy = lookup_destroy,
     .begin = lookup_begin,
@@ -135,6 +144,7 @@ const struct inmo_provider inmo_provider_average = {
     .templates = 0,
     .extra_rows = 0,
     .regularises_output = 0,
+    .start_rows = lookup_start_rows,
     .create = average_create,
     .destroy = lookup_destroy,
     .begin = lookup_begin,
