@@ -8,6 +8,7 @@
   - cli/ includes only inmo.h, its own headers and the entrances lab/reproduce.h and limit/bench.h; examples/ only inmo.h.
   - Every symbol the static library defines for others starts with inmo_.
   - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
+  - OpenBLAS's number of threads, which belongs to the process, is set in src/base/threads.c only.
   - A file of src/, lab/, limit/ or cli/ has at most 400 lines (a warning above, an error above 500).
 """
 import pathlib
@@ -80,6 +81,13 @@ def check_outside(root, folder, own_headers, errors):
                 errors.append(f'{here}:{line}: {folder}/ includes only {what}, not "{name}"')
 
 
+def check_blas(root, errors):
+    for path in [path for folder in ("src", "lab", "limit", "cli") for path in sources(root / folder)]:
+        here = path.relative_to(root)
+        if "openblas_set_num_threads" in path.read_text(encoding="utf-8") and str(here) != "src/base/threads.c":
+            errors.append(f"{here}: sets OpenBLAS's number of threads; inmo_blas_hold of base/threads.h does")
+
+
 def check_length(root, errors, warnings):
     for path in [path for folder in ("src", "lab", "limit", "cli") for path in sources(root / folder)]:
         lines = len(path.read_text(encoding="utf-8").splitlines())
@@ -133,6 +141,7 @@ def main():
     check_parts(root, errors)
     check_outside(root, "cli", True, errors)
     check_outside(root, "examples", False, errors)
+    check_blas(root, errors)
     check_length(root, errors, warnings)
     if len(sys.argv) == 4:
         check_symbols(root, sys.argv[2], sys.argv[3], errors)

@@ -3,7 +3,9 @@
 
 #include "inmo.h"
 
+#include <cblas.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -19,6 +21,31 @@ int inmo_threads(void)
 {
     int threads = atomic_load(&chosen);
     return threads > 0 ? threads : omp_get_num_procs();
+}
+
+static struct {
+    pthread_mutex_t lock;
+    int holds;
+    int before; /* OpenBLAS's number of threads when the first hold came */
+} blas = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void inmo_blas_hold(void)
+{
+    pthread_mutex_lock(&blas.lock);
+    if (blas.holds++ == 0) {
+        blas.before = openblas_get_num_threads();
+        if (blas.before != 1)
+            openblas_set_num_threads(1);
+    }
+    pthread_mutex_unlock(&blas.lock);
+}
+
+void inmo_blas_release(void)
+{
+    pthread_mutex_lock(&blas.lock);
+    if (--blas.holds == 0 && blas.before != 1 && openblas_get_num_threads() == 1)
+        openblas_set_num_threads(blas.before);
+    pthread_mutex_unlock(&blas.lock);
 }
 
 double inmo_now(void)

@@ -1,9 +1,17 @@
-/* threads.h - the one place that decides how many threads work. */
+/* threads.h - the one place that decides how many threads work, ours and OpenBLAS's. */
 #ifndef INMO_BASE_THREADS_H
 #define INMO_BASE_THREADS_H
 
 /* Threads in force: what inmo_set_threads said, else all cores. */
 int inmo_threads(void);
+
+/* Between these two OpenBLAS works on the thread that calls it. All our dense products want that: rows, blocks and
+ * tiles are the parallelism, and a product cut up among OpenBLAS's own threads may have other bytes. Its number of
+ * threads belongs to the process, so it is owned here: the first hold notes it and sets one thread, the last release
+ * sets what was there (unless somebody else has changed it meanwhile). Holds nest, and come from any thread. A scorer
+ * holds as long as it is open, and so does a training: requests find one thread and change nothing. */
+void inmo_blas_hold(void);
+void inmo_blas_release(void);
 
 /* Seconds of a steady clock. */
 double inmo_now(void);

@@ -109,7 +109,7 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
 {
     enum inmo_status status = INMO_OK;
     int32_t least = graph->users < graph->items ? graph->users : graph->items;
-    int columns = rank + EXTRA < least ? rank + EXTRA : least, blas_threads = openblas_get_num_threads();
+    int columns = rank + EXTRA < least ? rank + EXTRA : least;
     size_t users = (size_t)graph->users, items = (size_t)graph->items, width = (size_t)columns;
     uint64_t key = inmo_key(seed, INMO_STREAM_SVD);
     struct inmo_svd *svd = NULL;
@@ -138,7 +138,7 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         status = inmo_fail_memory(error, "the singular value decomposition");
         goto done;
     }
-    openblas_set_num_threads(1); /* a fixed number of threads, so that the order of addition is fixed */
+    inmo_blas_hold(); /* a fixed number of threads, so that the order of addition is fixed */
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t i = 0; i < graph->items; i++) {
         size_t first = (size_t)(inmo_graph_origin(graph, graph->users + i) - graph->users) * width;
@@ -166,7 +166,7 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     } else {
         status = inmo_fail(error, INMO_NUMERIC, "the singular value decomposition did not converge");
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
 done:
     inmo_free(left);
     inmo_free(z);

@@ -156,14 +156,13 @@ enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks
 {
     struct work work = {
         .a = a, .n = n, .tiles = (int32_t)((n + TILE - 1) / TILE), .hooks = hooks, .start = inmo_now()};
-    int blas_threads = openblas_get_num_threads();
     enum inmo_status status = INMO_OK;
     if (n > INT32_MAX / 2)
         return inmo_fail(error, INMO_INPUT, "a matrix of %lld rows is too large", (long long)n);
     work.row = inmo_alloc((size_t)TILE * (size_t)n, sizeof *work.row);
     if (!work.row)
         return inmo_fail_memory(error, "the inverse");
-    openblas_set_num_threads(1); /* the tiles are the parallelism */
+    inmo_blas_hold(); /* the tiles are the parallelism */
     status = factorise(&work, error);
     if (!status)
         status = invert_factor(&work, error);
@@ -171,7 +170,7 @@ enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks
         status = multiply_factor(&work, error);
     if (!status)
         mirror(&work);
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     inmo_free(work.row);
     return status;
 }

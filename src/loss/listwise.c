@@ -232,7 +232,7 @@ void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, 
 double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr)
 {
     const struct inmo_graph *graph = listwise->graph;
-    int dim = listwise->dim, blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    int dim = listwise->dim, threads = inmo_threads();
     size_t d = (size_t)dim, m = (size_t)listwise->negatives;
     int32_t users = block_users(listwise->negatives), blocks = (listwise->count + users - 1) / users;
     double loss = 0;
@@ -240,7 +240,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     for (size_t n = 0; n < m; n++)
         memcpy(listwise->negative + n * d, r + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d,
                d * sizeof(float));
-    openblas_set_num_threads(1); /* the groups are the parallelism */
+    inmo_blas_hold(); /* the groups are the parallelism */
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
@@ -263,7 +263,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
             for (size_t group = 1; group < GROUPS; group++)
                 inmo_kernels()->add_scaled(dim, 1, listwise->sum + (group * m + n) * d, listwise->sum + n * d);
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     pull_items(listwise, r, dr);
     for (size_t n = 0; n < m; n++) /* an item drawn twice gets both */
         inmo_kernels()->add_scaled(dim, 1, listwise->sum + n * d,

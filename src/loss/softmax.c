@@ -83,13 +83,13 @@ static double judge_user(struct inmo_softmax *softmax, int32_t b)
 double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int32_t *index)
 {
     int32_t batch = softmax->batch, negatives = softmax->negatives;
-    int dim = softmax->dim, blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    int dim = softmax->dim, threads = inmo_threads();
     size_t d = (size_t)dim, m = (size_t)negatives;
     double loss = 0;
     copy_rows(x, index, batch, dim, softmax->user);
     copy_rows(x, index + batch, batch, dim, softmax->positive);
     copy_rows(x, index + 2 * batch, negatives, dim, softmax->negative);
-    openblas_set_num_threads(1); /* the blocks are the parallelism */
+    inmo_blas_hold(); /* the blocks are the parallelism */
 #pragma omp parallel num_threads(threads)
     {
         /* share = user negative'; then the gradient of user += share negative */
@@ -114,7 +114,7 @@ double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int3
                         softmax->gradient + (2 * (size_t)batch + (size_t)first) * d, dim);
         }
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     for (int32_t b = 0; b < batch; b++)
         loss += softmax->term[b];
     return loss;

@@ -236,7 +236,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
     enum inmo_status status = INMO_OK;
     float *packed = NULL;
     int32_t *place = NULL;
-    int blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    int threads = inmo_threads();
     double start = inmo_now(), shown = start;
     int32_t items = job->candidate ? job->candidates : job->items, users = block_users(job);
     atomic_int failed = 0, stop = 0;
@@ -247,7 +247,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
         if (status)
             goto finish;
     }
-    openblas_set_num_threads(1); /* the blocks are the parallelism */
+    inmo_blas_hold(); /* the blocks are the parallelism */
 #pragma omp parallel num_threads(threads)
     {
         struct workspace space;
@@ -273,7 +273,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
         }
         workspace_free(&space);
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     if (atomic_load(&failed))
         status = inmo_fail_memory(error, "ranking");
     else if (atomic_load(&stop))

@@ -2,9 +2,8 @@
 #include "score/scorer.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "kernel/kernel.h"
-
-#include <cblas.h>
 
 void inmo_scorer_close(struct inmo_scorer *scorer)
 {
@@ -15,6 +14,8 @@ void inmo_scorer_close(struct inmo_scorer *scorer)
     inmo_free(scorer->r);
     if (scorer->state)
         scorer->model->kind->system->close(scorer->state);
+    if (scorer->holds_blas)
+        inmo_blas_release();
     *scorer = (struct inmo_scorer){0};
 }
 
@@ -88,7 +89,8 @@ enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_
 {
     const struct inmo_graph *graph = bound->binding.graph;
     enum inmo_status status;
-    *scorer = (struct inmo_scorer){.model = model, .graph = graph, .dim = inmo_model_width(model)};
+    *scorer = (struct inmo_scorer){.model = model, .graph = graph, .dim = inmo_model_width(model), .holds_blas = 1};
+    inmo_blas_hold();
     scorer->by_dot = scorer->dim > 0 && !model->kind->head;
     scorer->r = inmo_alloc((size_t)graph->nodes * (size_t)scorer->dim, sizeof(float));
     if (!scorer->r)
@@ -114,16 +116,13 @@ void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job)
 enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
                                  struct inmo_error *error)
 {
-    int blas_threads = openblas_get_num_threads();
     void *scratch = inmo_alloc_zero(scorer->fill.scratch_bytes, 1);
     if (!scratch)
         return inmo_fail_memory(error, "the scores");
-    openblas_set_num_threads(1); /* as in a ranking: the same bytes */
     if (scorer->head.scores)
         scorer->head.head->score(scorer->head.scores, who->r, 1, scratch, score);
     else
         scorer->model->kind->system->score(scorer->state, who, 1, scratch, score);
-    openblas_set_num_threads(blas_threads);
     inmo_free(scratch);
     return INMO_OK;
 }

@@ -19,6 +19,7 @@ struct inmo_scorer {
     struct inmo_system_state *state;  // of a system, else NULL
     struct inmo_head_source head;     // of a model with a head, else empty
     struct inmo_fill fill;
+    int holds_blas; /* open: OpenBLAS works on the calling thread (base/threads.h), so that scoring changes nothing */
     struct inmo_walks *walks;  // added to dot products; NULL: none
 };
 

@@ -382,6 +382,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     struct run run = {.hooks = hooks, .start = inmo_now(), .last_score = NAN};
     struct inmo_trainer *trainer = &run.trainer;
     enum inmo_status status = inmo_train_options_check(options, error);
+    inmo_blas_hold();
     if (status)
         goto done;
     run.kind = inmo_model_kind_find(options->model);
@@ -415,5 +416,6 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
         fill_report(&run, report);
 done:
     tear_down(&run);
+    inmo_blas_release();
     return status;
 }

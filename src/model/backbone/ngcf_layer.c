@@ -139,15 +139,14 @@ void inmo_ngcf_forward(const struct inmo_ngcf_layer *layer)
         .out = layer->m,
     };
     int32_t blocks = (layer->count + block_rows(layer->dim) - 1) / block_rows(layer->dim);
-    int blas_threads = openblas_get_num_threads();
-    openblas_set_num_threads(1); /* the groups are the parallelism */
+    inmo_blas_hold(); /* the groups are the parallelism */
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int group = 0; group < GROUPS; group++)
         for (int32_t b = group; b < blocks; b += GROUPS) {
             struct block block = block_at(layer, group, b);
             forward_block(layer, &job, &block);
         }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
 }
 
 /* dW1, db1, dW2, db2 from the groups' sums, added in their order. */
@@ -170,8 +169,7 @@ void inmo_ngcf_backward(const struct inmo_ngcf_layer *layer, float *g, float *pu
 {
     size_t size = (2 * (size_t)layer->dim + 1) * (size_t)layer->dim;
     int32_t blocks = (layer->count + block_rows(layer->dim) - 1) / block_rows(layer->dim);
-    int blas_threads = openblas_get_num_threads();
-    openblas_set_num_threads(1);
+    inmo_blas_hold();
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int group = 0; group < GROUPS; group++) {
         memset(sum + (size_t)group * size, 0, size * sizeof *sum);
@@ -180,6 +178,6 @@ void inmo_ngcf_backward(const struct inmo_ngcf_layer *layer, float *g, float *pu
             backward_block(layer, &block, g, pull, sum + (size_t)group * size);
         }
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     unpack(layer->dim, sum, gradient);
 }

@@ -283,9 +283,9 @@ static double neumf_run(struct inmo_head_state *state, const float *own, int sta
     struct inmo_neumf net = inmo_neumf_of(state->width, own);
     size_t d = (size_t)net.d, width = (size_t)net.width;
     int32_t blocks = row_blocks(pairs);
-    int blas_threads = openblas_get_num_threads(), threads = inmo_threads();
+    int threads = inmo_threads();
     double loss = 0;
-    openblas_set_num_threads(1); /* the blocks are the parallelism */
+    inmo_blas_hold(); /* the blocks are the parallelism */
     memset(state->own, 0, GROUPS * state->own_size * sizeof *state->own);
 #pragma omp parallel num_threads(threads)
     {
@@ -311,7 +311,7 @@ static double neumf_run(struct inmo_head_state *state, const float *own, int sta
             }
         }
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     for (int group = 0; group < GROUPS; group++) {
         loss += state->loss[group];
         for (size_t n = 0; group > 0 && n < state->own_size; n++)

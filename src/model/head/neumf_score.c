@@ -39,7 +39,6 @@ void inmo_neumf_close(struct inmo_head_scores *scores)
 struct inmo_head_scores *inmo_neumf_open(int width, const float *own, const float *item, int32_t items)
 {
     struct inmo_head_scores *scores = inmo_alloc_zero(1, sizeof *scores);
-    int blas_threads = openblas_get_num_threads();
     if (!scores)
         return NULL;
     scores->net = inmo_neumf_of(width, own);
@@ -50,13 +49,13 @@ struct inmo_head_scores *inmo_neumf_open(int width, const float *own, const floa
         inmo_neumf_close(scores);
         return NULL;
     }
-    openblas_set_num_threads(1); /* the tiles are the parallelism */
+    inmo_blas_hold(); /* the tiles are the parallelism */
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t begin = 0; begin < items; begin += TILE)
         inmo_neumf_half(&scores->net, 1, item + (size_t)begin * (size_t)width,
                         items - begin < TILE ? items - begin : TILE,
                         scores->half + (size_t)begin * (size_t)scores->net.d);
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     return scores;
 }
 

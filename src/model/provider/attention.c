@@ -78,10 +78,10 @@ static void times(int32_t rows, int dim, const float *a, enum CBLAS_TRANSPOSE tu
 
 void inmo_attention_prepare(struct inmo_attention *attention)
 {
-    int dim = attention->dim, blas_threads = openblas_get_num_threads();
+    int dim = attention->dim;
     size_t of_kind = inmo_attention_weight_size(dim), square = (size_t)dim * (size_t)dim;
     size_t of_head = (size_t)attention->keys * (size_t)dim;
-    openblas_set_num_threads(1); /* the heads are the parallelism */
+    inmo_blas_hold(); /* the heads are the parallelism */
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
     for (int h = 0; h < INMO_HEADS; h++) {
         const float *w = attention->weights + (size_t)h * square, *key = attention->key + (size_t)h * of_head;
@@ -94,7 +94,7 @@ void inmo_attention_prepare(struct inmo_attention *attention)
         times(attention->keys, dim, valued, CblasTrans, w + INMO_WOUT * of_kind,
               attention->value + (size_t)h * of_head);
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
 }
 
 /* Scores of one head become shares. */
@@ -109,13 +109,13 @@ static void soften(int32_t keys, float *score)
 void inmo_attention_forward(const struct inmo_attention *attention, int32_t count, const float *query, float *share,
                             float *e)
 {
-    int dim = attention->dim, all = INMO_HEADS * attention->keys, blas_threads = openblas_get_num_threads();
+    int dim = attention->dim, all = INMO_HEADS * attention->keys;
     int32_t blocks = (count + BLOCK - 1) / BLOCK;
     if (all == 0) { /* a model without keys says nothing */
         memset(e, 0, (size_t)count * (size_t)dim * sizeof *e);
         return;
     }
-    openblas_set_num_threads(1); /* the groups are the parallelism */
+    inmo_blas_hold(); /* the groups are the parallelism */
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int group = 0; group < GROUPS; group++)
         for (int32_t b = group; b < blocks; b += GROUPS) {
@@ -129,7 +129,7 @@ void inmo_attention_forward(const struct inmo_attention *attention, int32_t coun
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dim, all, 1, a, all, attention->value, dim,
                         0, e + (size_t)first * (size_t)dim, dim);
         }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
 }
 
 /* With da = V de: the gradient of the scores, a (da - a · da) head by head, takes its place. */
@@ -171,10 +171,10 @@ static void head_gradient(const struct inmo_attention *attention, int h, const f
 void inmo_attention_backward(const struct inmo_attention *attention, int32_t count, const float *query,
                              const float *share, const float *de, double l2, float *gradient)
 {
-    int dim = attention->dim, all = INMO_HEADS * attention->keys, blas_threads = openblas_get_num_threads();
+    int dim = attention->dim, all = INMO_HEADS * attention->keys;
     int32_t blocks = (count + BLOCK - 1) / BLOCK;
     size_t size = (size_t)all * (size_t)dim;
-    openblas_set_num_threads(1);
+    inmo_blas_hold();
 #pragma omp parallel num_threads(inmo_threads())
     {
 #pragma omp for schedule(dynamic)
@@ -206,7 +206,7 @@ void inmo_attention_backward(const struct inmo_attention *attention, int32_t cou
         for (int h = 0; h < INMO_HEADS; h++)
             head_gradient(attention, h, attention->sum, attention->sum + size, l2, gradient);
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
 }
 
 void inmo_attention_one(int dim, int32_t keys, const float *match, const float *value, float *e)

@@ -71,9 +71,8 @@ static double solve_side(const struct inmo_least_squares *squares, struct solver
                          const int32_t *row_of, float *x)
 {
     int32_t stretches = (count + NODES - 1) / NODES;
-    int blas_threads = openblas_get_num_threads();
     double sum = 0;
-    openblas_set_num_threads(1); /* the nodes are the parallelism */
+    inmo_blas_hold(); /* the nodes are the parallelism */
 #pragma omp parallel for schedule(dynamic) num_threads(solvers->count)
     for (int32_t s = 0; s < stretches; s++) {
         struct inmo_solver *solver = solvers->of[omp_get_thread_num()];
@@ -85,7 +84,7 @@ static double solve_side(const struct inmo_least_squares *squares, struct solver
                                 first, row_of, x + (size_t)n * (size_t)squares->dim);
         }
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     for (int32_t s = 0; s < stretches; s++)
         sum += solvers->stretch[s];
     return sum;

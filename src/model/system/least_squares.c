@@ -48,10 +48,10 @@ enum inmo_status inmo_least_squares_make(int dim, const struct inmo_ials_setting
 enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, float *row, int64_t count,
                                          struct inmo_error *error)
 {
-    int dim = squares->dim, blas_threads = openblas_get_num_threads(), failed;
+    int dim = squares->dim, failed;
     size_t d = (size_t)dim;
     float *q = squares->rotation;
-    openblas_set_num_threads(1);
+    inmo_blas_hold();
     /* G = Y'Y = Q Λ Q' */
     memset(q, 0, d * d * sizeof *q);
     for (int64_t begin = 0; begin < count; begin += STRETCH)
@@ -66,7 +66,7 @@ enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, flo
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, part, dim, dim, 1, squares->scratch, dim, q, dim, 0,
                     row + (size_t)begin * d, dim);
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     for (int k = 0; k < dim; k++)
         squares->eigenvalue[k] = squares->eigenvalue[k] > 0 ? squares->eigenvalue[k] : 0;
     squares->row = row;
@@ -223,12 +223,12 @@ enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, cons
 {
     struct rows rows = {node, row_of, count, first};
     struct inmo_solver *solver = inmo_solver_new(squares->dim);
-    int dim = squares->dim, taken, blas_threads = openblas_get_num_threads(), failed;
+    int dim = squares->dim, taken, failed;
     size_t d = (size_t)dim;
     int64_t at = 0;
     if (!solver)
         return inmo_fail_memory(error, "least squares");
-    openblas_set_num_threads(1);
+    inmo_blas_hold();
     fill_scale(squares, count_rows(&rows), solver->scale);
     memset(solver->matrix, 0, d * d * sizeof *solver->matrix);
     for (int k = 0; k < dim; k++)
@@ -249,7 +249,7 @@ enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, cons
         for (int k = 0; k < dim; k++)
             to[k] *= solver->scale[k];
     }
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     inmo_solver_free(solver);
     return failed ? inmo_fail(error, INMO_NUMERIC, "folding in failed: are the model's vectors finite?") : INMO_OK;
 }

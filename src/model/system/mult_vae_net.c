@@ -237,7 +237,7 @@ double inmo_vae_gradient(struct inmo_vae *vae, const float *parameter, const str
                          float *gradient)
 {
     const struct inmo_vae_shape *shape = &vae->shape;
-    int d = shape->hidden, z = shape->latent, blas_threads = openblas_get_num_threads();
+    int d = shape->hidden, z = shape->latent;
     int32_t count = step->count;
     double loss = 0, squares = 0;
     const float *w[INMO_VAE_TENSORS];
@@ -247,7 +247,7 @@ double inmo_vae_gradient(struct inmo_vae *vae, const float *parameter, const str
         dw[n] = gradient + inmo_vae_begin(shape, (enum inmo_vae_tensor)n);
     }
     memset(vae->squares, 0, (size_t)vae->tiles * sizeof *vae->squares);
-    openblas_set_num_threads(1); /* the tiles are the parallelism */
+    inmo_blas_hold(); /* the tiles are the parallelism */
 
     read_histories(vae, parameter, step);
     inmo_vae_layer(count, d, 2 * z, vae->first, w[INMO_VAE_CODE], w[INMO_VAE_CODE_BIAS], vae->code);
@@ -275,7 +275,7 @@ double inmo_vae_gradient(struct inmo_vae *vae, const float *parameter, const str
     tanh_back((int64_t)count * d, vae->first, vae->dfirst);
     histories_back(vae, parameter, step, gradient);
 
-    openblas_set_num_threads(blas_threads);
+    inmo_blas_release();
     for (int32_t tile = 0; tile < vae->tiles; tile++)
         squares += vae->squares[tile];
     for (int32_t n = 0; n < count; n++)
