@@ -170,39 +170,27 @@ void cli_close_view(struct cli_view *view)
 
 /* ---- Lists of ids -------------------------------------------------------------------------------------------- */
 
-enum inmo_status cli_read_ids(const char *path, struct cli_strings *list, struct inmo_error *error)
+enum inmo_status cli_read_ids(const char *path, const char *encoding, struct cli_strings *list,
+                              struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
-    FILE *stream = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-    char *line = NULL;
-    size_t capacity = 0, before = list->count;
-    ssize_t length;
+    struct inmo_ids *ids = NULL;
+    enum inmo_status status = inmo_ids_read(path, encoding, &ids, error);
 
-    while (stream && (length = getline(&line, &capacity, stream)) >= 0) {
-        while (length && (line[length - 1] == '\n' || line[length - 1] == '\r'))
-            line[--length] = 0;
-        if (length)
-            cli_strings_add(list, cli_copy(line));
-    }
-    if (!stream || ferror(stream))
-        status = cli_fail(error, INMO_IO, "cannot read %s: %s", path, strerror(errno));
-    else if (list->count == before)
-        status = cli_fail(error, INMO_INPUT, "%s is empty; expected one id a line", path);
-    free(line);
-    if (stream && stream != stdin)
-        fclose(stream);
+    for (size_t n = 0; !status && n < ids->count; n++)
+        cli_strings_add(list, cli_copy(ids->id[n]));
+    inmo_ids_free(ids);
     return status;
 }
 
-enum inmo_status cli_gather_items(const char *items, const char *items_file, struct cli_strings *list,
-                                  struct inmo_error *error)
+enum inmo_status cli_gather_items(const char *items, const char *items_file, const char *encoding,
+                                  struct cli_strings *list, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
 
     if (items)
         cli_split(items, ',', list);
     if (items_file)
-        status = cli_read_ids(items_file, list, error);
+        status = cli_read_ids(items_file, encoding, list, error);
     if (!status && (items || items_file) && !list->count)
         status = cli_fail(error, INMO_USAGE, "--items: found no id, expected a,b,c");
     return status;

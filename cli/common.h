@@ -70,11 +70,12 @@ enum inmo_status cli_open_view(const char *path, const struct cli_view_options *
                                struct inmo_error *error);
 void cli_close_view(struct cli_view *view);
 
-/* Ids, one a line, added to list as copies. */
-enum inmo_status cli_read_ids(const char *path, struct cli_strings *list, struct inmo_error *error);
+/* Ids, one a line (inmo_ids_read), added to list as copies. */
+enum inmo_status cli_read_ids(const char *path, const char *encoding, struct cli_strings *list,
+                              struct inmo_error *error);
 /* The history of somebody unseen: items is "a,b,c", items_file a list of ids; either may be NULL. */
-enum inmo_status cli_gather_items(const char *items, const char *items_file, struct cli_strings *list,
-                                  struct inmo_error *error);
+enum inmo_status cli_gather_items(const char *items, const char *items_file, const char *encoding,
+                                  struct cli_strings *list, struct inmo_error *error);
 
 /* ---- training.c: commands that train
  * -------------------------------------------------------------------------- */

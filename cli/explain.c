@@ -82,7 +82,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     else if (!settings->user == !unseen)
         status = cli_fail(error, INMO_USAGE, "expected either --user ID or --items A,B,C");
     if (!status)
-        status = cli_gather_items(settings->items, settings->items_file, &history, error);
+        status =
+            cli_gather_items(settings->items, settings->items_file, settings->view.read.encoding, &history, error);
     if (!status)
         status = cli_open_view(options->argument.value[0], &settings->view, &view, error);
     if (!status) {

@@ -248,14 +248,15 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct cli_view view = {0};
     struct cli_output output = {0};
     struct writer writer = {.settings = settings};
+    const char *encoding = settings->view.read.encoding;
     enum inmo_status status = check(options, settings, error);
 
     if (!status)
-        status = cli_gather_items(settings->items, settings->items_file, &history, error);
+        status = cli_gather_items(settings->items, settings->items_file, encoding, &history, error);
     if (!status && settings->allow_file)
-        status = cli_read_ids(settings->allow_file, &allow, error);
+        status = cli_read_ids(settings->allow_file, encoding, &allow, error);
     if (!status && settings->deny_file)
-        status = cli_read_ids(settings->deny_file, &deny, error);
+        status = cli_read_ids(settings->deny_file, encoding, &deny, error);
     if (!status)
         status = cli_open_view(options->argument.value[0], &settings->view, &view, error);
     if (!status)

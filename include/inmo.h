@@ -131,7 +131,7 @@ struct inmo_read_options {
     double min_rating;     /* where there is a rating, keep those greater than this; default 3 */
     int keep_all_ratings;  /* default 0; 1: min_rating is not applied */
     uint64_t skip_bad;     /* bad lines passed over (and counted) before one is an error; default 0 */
-    const char *encoding;  /* utf-8 (default; NULL is the same), latin-1, windows-1252 or what iconv(3) knows; UTF-16
+    const char *encoding; /* utf-8 (default; NULL is the same), latin-1, windows-1252 or what iconv(3) knows; UTF-16
                               and UTF-32 are recognised without a name */
 };
 
@@ -147,6 +147,20 @@ INMO_API enum inmo_status inmo_log_read(const char *const *paths, size_t path_co
 /* The same from memory: count pairs of external ids. rating and time may be NULL. */
 INMO_API enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
                                               const int64_t *time, struct inmo_log **log, struct inmo_error *error);
+
+/* A list of ids, one a line, for histories and for what is allowed or denied: packed, decoded and cut into lines as
+ * a log is; blank lines are passed over. At most INMO_IDS_MOST ids in INMO_IDS_BYTES of text, of 4096 bytes each. */
+#define INMO_IDS_MOST 20000000
+#define INMO_IDS_BYTES (256 << 20)
+struct inmo_ids {
+    size_t count;          /* at least 1 */
+    const char *const *id; /* (count) in the order of the file, repeats included */
+};
+/* path "-" is standard input. encoding: as in struct inmo_read_options; NULL is utf-8.
+ * Errors: IO, INPUT (names file and line; an empty or endless list), USAGE (encoding), MEMORY. */
+INMO_API enum inmo_status inmo_ids_read(const char *path, const char *encoding, struct inmo_ids **ids,
+                                        struct inmo_error *error);
+INMO_API void inmo_ids_free(struct inmo_ids *ids);
 
 INMO_API void inmo_log_free(struct inmo_log *log);
 INMO_API int64_t inmo_log_count(const struct inmo_log *log);

@@ -108,7 +108,8 @@ static int looks_like_utf32(const unsigned char *head, size_t size, int big)
 }
 
 /* The upper byte of most characters is small: 0 in Latin text and for separators and line ends, up to 8 in the other
- * alphabets. In text of single bytes nothing is that small, and a stray NUL is alone. */
+ * alphabets. In text of single bytes nothing is that small but a stray NUL, which weighs little except in a very
+ * short text. */
 static int looks_like_utf16(const unsigned char *head, size_t size, int big)
 {
     size_t upper = 0, lower = 0, units = size / 2;
@@ -119,7 +120,7 @@ static int looks_like_utf16(const unsigned char *head, size_t size, int big)
         upper += high <= 8;
         lower += low <= 8;
     }
-    return units >= 2 && 3 * upper >= units && 8 * lower <= upper;
+    return units >= 2 && (units < 8 ? upper == units : 2 * upper >= units) && 8 * lower <= upper;
 }
 
 /* The encoding of unnamed bytes, and how many of them are its mark; NULL for UTF-8. */

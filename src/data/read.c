@@ -33,8 +33,7 @@ static const struct inmo_setting settings[] = {
     {"skip-bad", 'u', FIELD(skip_bad), 0, 0x1p62, NULL, "Reading", "N",
      "Pass over this many bad lines before one is an error."},
     {"encoding", 's', FIELD(encoding), 0, 0, NULL, "Reading", "NAME",
-     "How letters are written: utf-8 (UTF-16 and UTF-32 are then recognised), latin-1, windows-1252, or another "
-     "name "
+     "Encoding of the text: utf-8 (UTF-16 and UTF-32 are then recognised), latin-1, windows-1252, or another name "
      "that iconv -l lists."},
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };

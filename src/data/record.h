@@ -10,9 +10,6 @@
 #include "data/log.h"
 #include "data/value.h"
 
-/* Ends the sentence about bytes that are not UTF-8. */
-#define INMO_ENCODING_HINT "; --encoding names another one, such as latin-1"
-
 struct inmo_reader {
     struct inmo_input *input;
     const char *name; /* of the input, for messages */
