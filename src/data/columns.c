@@ -19,7 +19,7 @@ static const struct {
                      "product bookid book isbn songid song trackid track artistid artist albumid articleid article "
                      "newsid venueid venue locationid location poiid placeid gmapid gameid game appid videoid "
                      "recipeid animeid beerid beerbeerid courseid jobid adid sku "},
-    {INMO_ROLE_RATING, " rating ratings stars score overall "},
+    {INMO_ROLE_RATING, " rating ratings bookrating stars score overall "},
     {INMO_ROLE_TIME, " time timestamp date datetime unixreviewtime unixtime ts createdat reviewtime "},
     {INMO_ROLE_SPLIT, " split part "},
 };

@@ -1,6 +1,9 @@
 /* delimited.c - lines of fields with a separator between them: TSV, CSV (RFC 4180: "..." around a field, "" for a
  * quote in it, separators and line ends allowed inside), MovieLens' "::", or any other.
  *
+ * Some write \" for a quote in a field, where by RFC 4180 the field ends. Neither the name nor the first lines say
+ * which it is, so a record that cannot be read by the RFC is read in the other way, and only then.
+ *
  * Fields are found where they lie. The hot path, a line without quotes, is one search for each separator; a field
  * goes to the slot of its role, and those of no role share one that is never read. */
 #define _GNU_SOURCE /* memmem */
@@ -42,18 +45,27 @@ static int split_plain(const struct inmo_plan *plan, const struct inmo_line *lin
 /* Offsets, because the text moves when a record goes on in the next line. */
 struct span {
     size_t begin, end;
-    int doubled; /* has "" inside */
+    int escaped; /* has "" or \" inside */
 };
+
+/* Whether an odd number of backslashes stands before the quote at text[at]; begin is where its field begins. */
+static int is_backslashed(const char *text, size_t begin, size_t at)
+{
+    size_t first = at;
+    while (first > begin && text[first - 1] == '\\')
+        first--;
+    return (at - first) % 2;
+}
 
 /* From the opening quote at *at to behind the closing one, taking in more lines as needed. *fault is set when there
  * is none, or when it is not at the end of the field. */
-static enum inmo_status pass_quoted(struct inmo_reader *reader, struct inmo_line *line, size_t *at,
+static enum inmo_status pass_quoted(struct inmo_reader *reader, struct inmo_line *line, int backslashes, size_t *at,
                                     struct span *span, const char **fault, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     size_t searched = *at + 1;
     span->begin = searched;
-    span->doubled = 0;
+    span->escaped = 0;
     for (;;) {
         const char *quote = memchr(line->text + searched, '"', line->length - searched);
         if (!quote) {
@@ -69,9 +81,14 @@ static enum inmo_status pass_quoted(struct inmo_reader *reader, struct inmo_line
             continue;
         }
         span->end = (size_t)(quote - line->text);
+        if (backslashes && is_backslashed(line->text, span->begin, span->end)) {
+            span->escaped = 1;
+            searched = span->end + 1;
+            continue;
+        }
         if (span->end + 1 == line->length || quote[1] != '"')
             break;
-        span->doubled = 1;
+        span->escaped = 1;
         searched = span->end + 2;
     }
     *at = span->end + 1;
@@ -80,17 +97,23 @@ static enum inmo_status pass_quoted(struct inmo_reader *reader, struct inmo_line
     return INMO_OK;
 }
 
-static size_t halve_quotes(char *text, size_t length)
+/* "" and, if so, \" become one quote; every other backslash is text. */
+static size_t undo_quotes(char *text, size_t length, int backslashes)
 {
-    size_t kept = 0;
+    size_t kept = 0, run = 0; /* of backslashes just before */
     for (size_t n = 0; n < length; n++) {
-        text[kept++] = text[n];
-        n += text[n] == '"';
+        char c = text[n];
+        if (c == '"' && backslashes && run % 2)
+            kept--;
+        else if (c == '"')
+            n++;
+        run = c == '\\' ? run + 1 : 0;
+        text[kept++] = c;
     }
     return kept;
 }
 
-static enum inmo_status split_quoted(struct inmo_reader *reader, struct inmo_line *line,
+static enum inmo_status split_quoted(struct inmo_reader *reader, struct inmo_line *line, int backslashes,
                                      struct inmo_field field[INMO_ROLES], int *columns, const char **fault,
                                      struct inmo_error *error)
 {
@@ -102,7 +125,7 @@ static enum inmo_status split_quoted(struct inmo_reader *reader, struct inmo_lin
     for (;;) {
         struct span found = {at, 0, 0};
         if (at < line->length && line->text[at] == '"') {
-            status = pass_quoted(reader, line, &at, &found, fault, error);
+            status = pass_quoted(reader, line, backslashes, &at, &found, fault, error);
             if (status != INMO_OK || *fault)
                 return status;
         } else {
@@ -116,14 +139,41 @@ static enum inmo_status split_quoted(struct inmo_reader *reader, struct inmo_lin
             break;
         at += plan->separator_length;
     }
+    *columns = column;
+    if (column != plan->columns.count)
+        return INMO_OK;
     /* Only now, when the record is known to be whole, is its text changed. */
     for (int role = INMO_ROLE_USER; role < INMO_ROLES; role++) {
         char *text = line->text + span[role].begin;
         size_t length = span[role].end - span[role].begin;
-        field[role] = (struct inmo_field){text, span[role].doubled ? halve_quotes(text, length) : length};
+        field[role] =
+            (struct inmo_field){text, span[role].escaped ? undo_quotes(text, length, backslashes) : length};
     }
-    *columns = column;
     return INMO_OK;
+}
+
+/* A line with a quote: a record by RFC 4180, or else one with \" for a quote. If neither, *fault and *columns are
+ * what the RFC says. */
+static enum inmo_status split_record(struct inmo_reader *reader, struct inmo_line *line,
+                                     struct inmo_field field[INMO_ROLES], int *columns, const char **fault,
+                                     struct inmo_error *error)
+{
+    const char *other_fault = NULL;
+    int other_columns = 0, wanted = reader->plan.columns.count;
+    enum inmo_status status = split_quoted(reader, line, 0, field, columns, fault, error);
+    if (status != INMO_OK || (!*fault && *columns == wanted) || !memmem(line->text, line->length, "\\\"", 2))
+        return status;
+    inmo_input_retract(reader->input, line);
+    status = split_quoted(reader, line, 1, field, &other_columns, &other_fault, error);
+    if (status == INMO_OK && !other_fault && other_columns == wanted) {
+        *fault = NULL;
+        *columns = wanted;
+    } else if (status == INMO_OK) {
+        inmo_input_retract(reader->input, line);
+        *fault = NULL;
+        status = split_quoted(reader, line, 0, field, columns, fault, error);
+    }
+    return status;
 }
 
 enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_error *error)
@@ -142,14 +192,14 @@ enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_err
         if (inmo_line_is_blank(&line))
             continue;
         if (header) {
-            header = 0;
+            header--;
             continue;
         }
         reader->log->lines++;
         if (line.too_long) {
             status = inmo_record_too_long(reader, line.number, error);
         } else if (plan->quotes && memchr(line.text, '"', line.length)) {
-            status = split_quoted(reader, &line, field, &columns, &fault, error);
+            status = split_record(reader, &line, field, &columns, &fault, error);
         } else {
             columns = split_plain(plan, &line, field);
         }
@@ -157,7 +207,7 @@ enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_err
             break;
         if (fault) {
             /* Where a quote is wrong nobody knows where the record ends: only its first line is given up. */
-            inmo_input_retract(reader->input);
+            inmo_input_retract(reader->input, &line);
             status = inmo_record_bad(reader, line.number, error, "%s", fault);
         } else if (columns == plan->columns.count) {
             status = inmo_record_add(reader, line.number, field, error);

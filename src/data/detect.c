@@ -5,7 +5,7 @@
  *     2. The separator: the first of tab, ::, comma, semicolon, bar, space that cuts most lines into as many
  *        columns as the first line.
  *     3. Spaces and lines of different lengths, or long ones: lists.
- *     4. The header: well-known names, or words where the next line has numbers.
+ *     4. The header: well-known names, after # or // if need be, or words where the next line has numbers.
  *     5. The columns: --columns, else the header, else user,item[,rating[,time]] by their number, but
  *        user,item,time when all of the third are plainly times. */
 #include "data/detect.h"
@@ -154,6 +154,24 @@ static int words_over_numbers(const struct inmo_plan *plan, const struct inmo_co
            values_parse(columns, second, second_count);
 }
 
+/* Of several columns named as times the first that can be read in the line. */
+static void take_readable_time(const struct inmo_plan *plan, const struct inmo_field *name,
+                               const struct inmo_line *line, struct inmo_columns *columns)
+{
+    struct inmo_field field[INMO_COLUMNS_MOST];
+    int64_t time;
+    int chosen = -1;
+    if (inmo_split_line(plan, line, field, INMO_COLUMNS_MOST) != (size_t)columns->count)
+        return;
+    for (int n = 0; n < columns->count && chosen < 0; n++)
+        if (inmo_role_of_name(name[n].text, name[n].length) == INMO_ROLE_TIME &&
+            inmo_parse_time(field[n].text, field[n].length, &time))
+            chosen = n;
+    for (int n = 0; n < columns->count && chosen >= 0; n++)
+        if (n == chosen || columns->role[n] == INMO_ROLE_TIME)
+            columns->role[n] = n == chosen ? INMO_ROLE_TIME : INMO_ROLE_NONE;
+}
+
 static enum inmo_status fail_header(const char *name, const struct inmo_line *line, struct inmo_error *error)
 {
     char shown[INMO_SHOWN];
@@ -162,6 +180,15 @@ static enum inmo_status fail_header(const char *name, const struct inmo_line *li
         "%s:%lld: found the header %s, expected names such as user, item, rating, time; --columns says "
         "which column is which",
         name, (long long)line->number, inmo_show(shown, line->text, line->length));
+}
+
+static enum inmo_status fail_comment(const char *name, const struct inmo_line *line, struct inmo_error *error)
+{
+    char shown[INMO_SHOWN];
+    return inmo_fail(error, INMO_INPUT,
+                     "%s:%lld: found the comment %s, expected an interaction or a header with names such as user, "
+                     "item; with --columns it is passed over, with --header no it is read",
+                     name, (long long)line->number, inmo_show(shown, line->text, line->length));
 }
 
 /* Steps 4 and 5. columns_option and header_option are those in force, a preset's included. */
@@ -186,6 +213,8 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
         if (status == INMO_OK && automatic && !plan->header)
             plan->header = words_over_numbers(plan, &plan->columns, sample, count);
     } else if (plan->header) {
+        if (count > 1)
+            take_readable_time(plan, field, &sample[1], &named);
         plan->columns = named;
         if (!has_names)
             status = fail_header(name, &sample[0], error);
@@ -211,6 +240,40 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
     return status;
 }
 
+/* The first line without the mark of a comment and the spaces after it; whether it has one. A mark without a space
+ * may as well begin an id. */
+static int take_mark(struct inmo_line *line, int *with_space)
+{
+    size_t length = line->length, mark = 0;
+    while (mark < length && line->text[mark] == '#')
+        mark++;
+    if (mark == 0 && length >= 2 && memcmp(line->text, "//", 2) == 0)
+        mark = 2;
+    *with_space = mark > 0 && (mark == length || line->text[mark] == ' ');
+    line->text += mark;
+    line->length -= mark;
+    for (; mark > 0 && line->length > 0 && line->text[0] == ' '; line->length--)
+        line->text++;
+    return mark > 0;
+}
+
+/* Whether the first line, as it is, names a user and an item. */
+static int names_columns(const char *separator, const struct inmo_line *sample, size_t count)
+{
+    struct inmo_plan plan = {0};
+    struct inmo_field field[INMO_COLUMNS_MOST];
+    struct inmo_columns named = {0};
+    size_t found;
+    if (!separator)
+        find_separator(&plan, sample, count);
+    else if (parse_separator(separator, &plan, NULL) != INMO_OK)
+        return 0;
+    found = inmo_split_line(&plan, &sample[0], field, INMO_COLUMNS_MOST);
+    if (found <= INMO_COLUMNS_MOST)
+        inmo_columns_from_names(field, (int)found, &named);
+    return named.has[INMO_ROLE_USER] && named.has[INMO_ROLE_ITEM];
+}
+
 enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options *options,
                                 const struct inmo_line *sample, size_t count, struct inmo_plan *result,
                                 struct inmo_error *error)
@@ -218,6 +281,8 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
     enum inmo_status status = INMO_OK;
     struct inmo_plan plan = {0};
     struct inmo_field field[5];
+    struct inmo_line unmarked[INMO_SAMPLE_LINES];
+    int comment = 0, passed = 0;
     const char *separator = options->separator, *columns = options->columns, *header = options->header;
     int automatic = strcmp(options->format, "auto") == 0;
 
@@ -231,6 +296,18 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
     }
     if (automatic && sample[0].length > 0 && sample[0].text[0] == '{')
         plan.layout = INMO_LAYOUT_JSON;
+    memcpy(unmarked, sample, count * sizeof *sample);
+    if (plan.layout != INMO_LAYOUT_JSON && strcmp(header, "no") != 0 && take_mark(&unmarked[0], &comment)) {
+        if (plan.layout == INMO_LAYOUT_DELIMITED && names_columns(separator, unmarked, count))
+            sample = unmarked;
+        else if (comment && (!columns || count == 1))
+            return fail_comment(name, &sample[0], error);
+        else if (comment) {
+            passed = 1;
+            sample++;
+            count--;
+        }
+    }
     if (plan.layout == INMO_LAYOUT_DELIMITED) {
         if (separator)
             status = parse_separator(separator, &plan, error);
@@ -253,6 +330,7 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
         inmo_columns_usual(2, &plan.columns);
     else
         status = plan_columns(name, columns, header, sample, count, &plan, error);
+    plan.header += passed;
     if (status == INMO_OK)
         *result = plan;
     return status;

@@ -15,7 +15,7 @@ struct inmo_plan {
     char separator[INMO_SEPARATOR_MOST + 1];
     size_t separator_length;
     int quotes; /* "..." may enclose a field: everywhere but in tab-separated text, where a quote is a letter */
-    int header; /* the first line that is not blank has names */
+    int header; /* so many lines that are not blank come before the first interaction */
     struct inmo_columns columns;
 };
 

@@ -58,7 +58,47 @@ enum inmo_status inmo_read_list(struct inmo_reader *reader, struct inmo_error *e
     return status;
 }
 
-/* The members of an object by role: the first key with a well-known name has it. */
+enum { NUMBER_ROOM = 24 };
+
+/* A string, or an integer written into room; NULL text for anything else. */
+static struct inmo_field text_of(const json_t *value, char room[NUMBER_ROOM])
+{
+    struct inmo_field field = {NULL, 0};
+    if (json_is_string(value)) {
+        field = (struct inmo_field){json_string_value(value), json_string_length(value)};
+    } else if (json_is_integer(value)) {
+        int length = snprintf(room, NUMBER_ROOM, "%lld", (long long)json_integer_value(value));
+        field = (struct inmo_field){room, (size_t)length};
+    }
+    return field;
+}
+
+/* Everything but integers and strings is a JSON real, which the text parsers need not see. */
+static int number_of(const json_t *value, double *number)
+{
+    char room[NUMBER_ROOM];
+    struct inmo_field text = text_of(value, room);
+    if (text.text)
+        return inmo_parse_number(text.text, text.length, number);
+    *number = json_real_value(value);
+    return json_is_real(value);
+}
+
+static int time_of(const json_t *value, int64_t *time)
+{
+    char room[NUMBER_ROOM];
+    struct inmo_field text = text_of(value, room);
+    double number = json_real_value(value);
+    if (text.text)
+        return inmo_parse_time(text.text, text.length, time);
+    if (!json_is_real(value) || fabs(number) >= 0x1p63)
+        return 0;
+    *time = (int64_t)floor(number);
+    return 1;
+}
+
+/* The members of an object by role: the first key with a well-known name has it, but a time that can be read goes
+ * before one that cannot. */
 static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
 {
     const char *key;
@@ -67,7 +107,10 @@ static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
     json_object_foreach(object, key, value)
     {
         enum inmo_role role = inmo_role_of_name(key, strlen(key));
-        if (role != INMO_ROLE_NONE && !member[role])
+        int64_t time;
+        if (role == INMO_ROLE_NONE)
+            continue;
+        if (!member[role] || (role == INMO_ROLE_TIME && !time_of(member[role], &time) && time_of(value, &time)))
             member[role] = value;
     }
 }
@@ -118,45 +161,6 @@ enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *lin
     }
     json_decref(object);
     return status;
-}
-
-enum { NUMBER_ROOM = 24 };
-
-/* A string, or an integer written into room; NULL text for anything else. */
-static struct inmo_field text_of(const json_t *value, char room[NUMBER_ROOM])
-{
-    struct inmo_field field = {NULL, 0};
-    if (json_is_string(value)) {
-        field = (struct inmo_field){json_string_value(value), json_string_length(value)};
-    } else if (json_is_integer(value)) {
-        int length = snprintf(room, NUMBER_ROOM, "%lld", (long long)json_integer_value(value));
-        field = (struct inmo_field){room, (size_t)length};
-    }
-    return field;
-}
-
-/* Everything but integers and strings is a JSON real, which the text parsers need not see. */
-static int number_of(const json_t *value, double *number)
-{
-    char room[NUMBER_ROOM];
-    struct inmo_field text = text_of(value, room);
-    if (text.text)
-        return inmo_parse_number(text.text, text.length, number);
-    *number = json_real_value(value);
-    return json_is_real(value);
-}
-
-static int time_of(const json_t *value, int64_t *time)
-{
-    char room[NUMBER_ROOM];
-    struct inmo_field text = text_of(value, room);
-    double number = json_real_value(value);
-    if (text.text)
-        return inmo_parse_time(text.text, text.length, time);
-    if (!json_is_real(value) || fabs(number) >= 0x1p63)
-        return 0;
-    *time = (int64_t)floor(number);
-    return 1;
 }
 
 static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, json_t *object,

@@ -26,6 +26,7 @@ struct inmo_input {
 
     int64_t number;                // of the last line given
     size_t line_begin, first_end;  // the last line given, and where the line after its first line end begins
+    size_t first_length;           // of the last line given, as it was given
     int64_t first_number;
 };
 
@@ -194,6 +195,7 @@ enum inmo_status inmo_input_next(struct inmo_input *input, struct inmo_line *lin
     input->line_begin = from;
     input->begin = found && line_end < input->end ? line_end + 1 : line_end;
     input->first_end = input->begin;
+    input->first_length = line->length;
     input->first_number = input->number;
     return INMO_OK;
 }
@@ -217,8 +219,10 @@ enum inmo_status inmo_input_extend(struct inmo_input *input, struct inmo_line *l
     return INMO_OK;
 }
 
-void inmo_input_retract(struct inmo_input *input)
+void inmo_input_retract(struct inmo_input *input, struct inmo_line *line)
 {
+    line->text = input->buffer + input->line_begin;
+    line->length = input->first_length;
     input->begin = input->first_end;
     input->number = input->first_number;
 }

@@ -162,6 +162,21 @@ static int parse_date(const char *text, size_t length, int64_t *time)
     return 1;
 }
 
+/* "09 1, 2016", "09 01, 2016" */
+static int parse_review_date(const char *text, size_t length, int64_t *time)
+{
+    const char *at = text, *end = text + length;
+    int month = take_digits(&at, end, 2), day, year;
+    if (month < 1 || month > 12 || !take(&at, end, ' '))
+        return 0;
+    day = take_digits(&at, end, at + 1 < end && is_digit(at[1]) ? 2 : 1);
+    if (day < 1 || !take(&at, end, ',') || !take(&at, end, ' ') || (year = take_digits(&at, end, 4)) < 0 ||
+        at != end || day > days_in_month(year, month))
+        return 0;
+    *time = days_of_date(year, month, day) * 86400;
+    return 1;
+}
+
 int inmo_parse_time(const char *text, size_t length, int64_t *time)
 {
     size_t n, first;
@@ -171,6 +186,8 @@ int inmo_parse_time(const char *text, size_t length, int64_t *time)
     trim(&text, &length);
     if (length >= 10 && text[4] == '-' && text[7] == '-')
         return parse_date(text, length, time);
+    if (length >= 10 && text[2] == ' ')
+        return parse_review_date(text, length, time);
     negative = length > 0 && text[0] == '-';
     first = n = length > 0 && (text[0] == '-' || text[0] == '+');
     /* Integers up to 18 digits are taken exactly, and so is the whole part of a decimal number. */
