@@ -61,6 +61,8 @@ static void ids(void **state)
     refuse("i.tsv", "a\tx\na\t\n", "i.tsv:2: found an empty item, expected an id");
     put_bytes("i.tsv", "a\tx\nb\0c\ty\n", 10);
     expect_error("i.tsv", NULL, INMO_INPUT, "i.tsv:2: found a NUL byte in the user, expected text");
+    put_bytes("i.tsv", "a\tx\n\0\0\0\0", 8);
+    expect_error("i.tsv", NULL, INMO_INPUT, "i.tsv:2: found a NUL byte, expected text");
     put_bytes("i.tsv", "a\tx\nb\tlong-item-\0-c\n", 21);
     expect_error("i.tsv", NULL, INMO_INPUT, "i.tsv:2: found a NUL byte in the item, expected text");
     refuse("i.tsv", "a\tx\na\tcaf\xe9\n",
@@ -238,6 +240,12 @@ static void json(void **state)
         "j.json", NULL, INMO_INPUT,
         "j.json:1: found what is not JSON (unable to decode byte 0xe9 near '\"caf', column 33), expected an "
         "object in UTF-8; --encoding names another one, such as latin-1");
+    refuse("j.json", "[\n{\"user\":1,\"item\":2}\n]\n",
+           "j.json:1: found a JSON array, expected an object a line; jq -c '.[]' writes them so");
+    refuse("j.json", "[{\"user\":1,\"item\":2}]\n",
+           "j.json:1: found a JSON array, expected an object a line; jq -c '.[]' writes them so");
+    refuse("j.json", "{\n \"user\": 1,\n \"item\": 2\n}\n",
+           "j.json:1: found an object over several lines, expected an object a line; jq -c . writes them so");
     options.columns = "user,item";
     put("j.json", "{\"user_id\":\"a\",\"business_id\":\"x\"}\n");
     expect_error("j.json", &options, INMO_USAGE,
@@ -290,10 +298,14 @@ static void headers(void **state)
     struct inmo_read_options options = defaults();
     (void)state;
     refuse("h.csv", "customer_id,thing\na,x\n",
-           "h.csv:1: found the header \"customer_id,thing\", expected names such as user, item, rating, time; "
+           "h.csv:1: found the header \"customer_id,thing\" without an item, expected names such as user, item, "
+           "rating, time; "
            "--columns says which column is which");
     refuse("h.csv", "person,thing,grade\na,x,4\n",
            "h.csv:1: found the header \"person,thing,grade\", expected names such as user, item, rating, time; "
+           "--columns says which column is which");
+    refuse("h.csv", "user\na\n",
+           "h.csv:1: found the header \"user\" without an item, expected names such as user, item, rating, time; "
            "--columns says which column is which");
     options.header = "yes";
     put("h.csv", "person,thing\na,x\n");

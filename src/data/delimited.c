@@ -211,6 +211,8 @@ enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_err
             status = inmo_record_bad(reader, line.number, error, "%s", fault);
         } else if (columns == plan->columns.count) {
             status = inmo_record_add(reader, line.number, field, error);
+        } else if (!line.too_long && memchr(line.text, 0, line.length)) {
+            status = inmo_record_bad(reader, line.number, error, "found a NUL byte, expected text");
         } else if (!line.too_long) {
             char shown[200];
             status = inmo_record_bad(reader, line.number, error, "found %d column%s, expected %d (%s)", columns,

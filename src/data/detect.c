@@ -172,14 +172,18 @@ static void take_readable_time(const struct inmo_plan *plan, const struct inmo_f
             columns->role[n] = n == chosen ? INMO_ROLE_TIME : INMO_ROLE_NONE;
 }
 
-static enum inmo_status fail_header(const char *name, const struct inmo_line *line, struct inmo_error *error)
+static enum inmo_status fail_header(const char *name, const struct inmo_line *line,
+                                    const struct inmo_columns *named, struct inmo_error *error)
 {
+    const char *without = named->has[INMO_ROLE_USER]   ? " without an item"
+                          : named->has[INMO_ROLE_ITEM] ? " without a user"
+                                                       : "";
     char shown[INMO_SHOWN];
     return inmo_fail(
         error, INMO_INPUT,
-        "%s:%lld: found the header %s, expected names such as user, item, rating, time; --columns says "
+        "%s:%lld: found the header %s%s, expected names such as user, item, rating, time; --columns says "
         "which column is which",
-        name, (long long)line->number, inmo_show(shown, line->text, line->length));
+        name, (long long)line->number, inmo_show(shown, line->text, line->length), without);
 }
 
 static enum inmo_status fail_comment(const char *name, const struct inmo_line *line, struct inmo_error *error)
@@ -217,7 +221,7 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
             take_readable_time(plan, field, &sample[1], &named);
         plan->columns = named;
         if (!has_names)
-            status = fail_header(name, &sample[0], error);
+            status = fail_header(name, &sample[0], &named, error);
     } else if (found < 2) {
         char shown[INMO_SHOWN];
         status = inmo_fail(error, INMO_INPUT,
@@ -235,9 +239,18 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
         else
             inmo_columns_usual((int)found, &plan->columns);
         if (automatic && words_over_numbers(plan, &plan->columns, sample, count))
-            status = fail_header(name, &sample[0], error);
+            status = fail_header(name, &sample[0], &named, error);
     }
     return status;
+}
+
+/* "[" alone, or before an object. */
+static int looks_like_json_array(const struct inmo_line *line)
+{
+    size_t n = 1;
+    while (n < line->length && line->text[n] == ' ')
+        n++;
+    return line->length > 0 && line->text[0] == '[' && (n == line->length || line->text[n] == '{');
 }
 
 /* The first line without the mark of a comment and the spaces after it; whether it has one. A mark without a space
@@ -296,6 +309,10 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
     }
     if (automatic && sample[0].length > 0 && sample[0].text[0] == '{')
         plan.layout = INMO_LAYOUT_JSON;
+    if (automatic && looks_like_json_array(&sample[0]))
+        return inmo_fail(error, INMO_INPUT,
+                         "%s:%lld: found a JSON array, expected an object a line; jq -c '.[]' writes them so", name,
+                         (long long)sample[0].number);
     memcpy(unmarked, sample, count * sizeof *sample);
     if (plan.layout != INMO_LAYOUT_JSON && strcmp(header, "no") != 0 && take_mark(&unmarked[0], &comment)) {
         if (plan.layout == INMO_LAYOUT_DELIMITED && names_columns(separator, unmarked, count))

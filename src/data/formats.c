@@ -143,6 +143,11 @@ enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *lin
     json_t *object = load_object(line, fault, &no_memory);
     if (no_memory)
         return inmo_fail_memory(error, "reading JSON");
+    if (!object && line->length == 1 && line->text[0] == '{')
+        return inmo_fail(error, INMO_INPUT,
+                         "%s:%lld: found an object over several lines, expected an object a line; jq -c . writes "
+                         "them so",
+                         name, (long long)line->number);
     if (!object)
         return inmo_fail(error, INMO_INPUT, "%s:%lld: %s", name, (long long)line->number, fault);
     members_by_role(object, member);
