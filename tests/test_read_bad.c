@@ -186,9 +186,11 @@ static void packed(void **state)
 /* Whatever a byte is changed to, the answer is an error or a log, never a crash: the sanitizers watch. */
 static void changed_bytes(void **state)
 {
-    static const char text[] = "user,item,rating,time\n\"a,b\",x,5,2020-01-01\nc,\"y \"\"z\"\"\",4,17\nd,w,1,2\n";
+    static const char text[] = "user,item,rating,time\n\"a,b\",x,5,2020-01-01\nc,\"y \"\"z\"\"\",4,17\n"
+                               "d,\"w\\\"v\",1,2\n";
     static const char *const formats[] = {"auto", "delimited", "list", "inter", "movielens", "gowalla", "yelp"};
-    static const unsigned char values[] = {0, '\n', '\r', '"', ',', '\t', '{', ' ', 0x80, 0xff};
+    static const char *const encodings[] = {"utf-8", "latin-1", "utf-8", "shift_jis", "utf-16", "utf-8"};
+    static const unsigned char values[] = {0, '\n', '\r', '"', ',', '\t', '{', ' ', 0x80, 0xff, '#', '\\', '['};
     unsigned char gzip[300], zstd[300];
     const unsigned char *packing[3] = {(const unsigned char *)text, gzip, zstd};
     size_t size[3] = {strlen(text), pack_gzip(text, strlen(text), gzip, sizeof gzip),
@@ -206,6 +208,7 @@ static void changed_bytes(void **state)
                 bytes[n] = values[v];
                 put_bytes(name, bytes, size[p]);
                 options.format = formats[(n + v) % (sizeof formats / sizeof formats[0])];
+                options.encoding = encodings[(n + 2 * v) % (sizeof encodings / sizeof encodings[0])];
                 options.skip_bad = v % 3;
                 if (inmo_log_read(&name, 1, &options, NULL, &log, &error) == INMO_OK)
                     inmo_log_free(log);
