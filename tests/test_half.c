@@ -84,13 +84,16 @@ static void test_rounding(void **state)
         }
 }
 
-static void check_dim(const struct inmo_graph *graph, int dim, int from_half, int to_half, int filtered, int listed)
+static void check_dim(const struct inmo_graph *graph, int dim, int from_half, int to_half, int filtered, int listed,
+                      int added)
 {
     size_t size = (size_t)graph->nodes * (size_t)dim;
     float *x = inmo_alloc(size, sizeof *x), *plus = inmo_alloc(size, sizeof *plus);
     float *out = inmo_alloc_zero(size, sizeof *out), *wanted = inmo_alloc_zero(size, sizeof *wanted);
     uint32_t *half = inmo_alloc(size / 2, sizeof *half), *half_out = inmo_alloc_zero(size / 2, sizeof *half_out);
-    uint32_t *half_wanted = inmo_alloc_zero(size / 2, sizeof *half_wanted), *first = NULL;
+    uint32_t *half_wanted = inmo_alloc_zero(size / 2, sizeof *half_wanted);
+    size_t bytes = size * (to_half ? sizeof *half / 2 : sizeof *out);
+    void *first = inmo_alloc(bytes, 1);
     int32_t node[3] = {USERS + 5, 2, USERS}, position[USERS + ITEMS];
     for (size_t n = 0; n < size; n++) {
         x[n] = number(n);
@@ -109,7 +112,7 @@ static void check_dim(const struct inmo_graph *graph, int dim, int from_half, in
         .position = filtered ? position : NULL,
         .drop = {filtered ? 1u << 30 : 0, 11, 12},
         .scale = graph->inverse_degree,
-        .plus = plus,
+        .plus = added ? plus : NULL,
         .plus_position = position,
         .node = listed ? node : NULL,
         .node_count = 3,
@@ -129,12 +132,9 @@ static void check_dim(const struct inmo_graph *graph, int dim, int from_half, in
                 double expected = to_half ? half_value(half_wanted + at / 2, j) : wanted[at + (size_t)j];
                 assert_near(found, expected, to_half ? fabs(expected) / 128 + 1e-5 : 1e-5 * (1 + fabs(expected)));
             }
-        if (to_half && !first) { /* the other widths must have the same bytes */
-            first = inmo_alloc(size / 2, sizeof *first);
-            memcpy(first, half_out, size / 2 * sizeof *first);
-        } else if (to_half) {
-            assert_memory_equal(first, half_out, size / 2 * sizeof *first);
-        }
+        if (v == 0) /* the other widths must have the same bytes */
+            memcpy(first, to_half ? (void *)half_out : out, bytes);
+        assert_memory_equal(first, to_half ? (void *)half_out : out, bytes);
     }
     inmo_free(first);
     inmo_free(half_wanted);
@@ -148,12 +148,12 @@ static void check_dim(const struct inmo_graph *graph, int dim, int from_half, in
 
 static void test_gather(void **state)
 {
-    static const int dims[] = {32, 64, 96, 128};
+    static const int dims[] = {32, 64, 96, 128, 224};
     struct inmo_graph *graph = make_graph();
     (void)state;
     for (size_t d = 0; d < COUNT(dims); d++)
-        for (int options = 0; options < 16; options++)
-            check_dim(graph, dims[d], options & 1, options & 2, options & 4, options & 8);
+        for (int options = 0; options < 32; options++)
+            check_dim(graph, dims[d], options & 1, options & 2, options & 4, options & 8, options & 16);
     inmo_graph_free(graph);
 }
 

@@ -182,7 +182,7 @@ static void check_gather(const struct inputs *inputs, int options)
 
 static void test_gather(void **state)
 {
-    static const int dims[] = {5, 32, 64, 100, 128};
+    static const int dims[] = {5, 32, 64, 100, 128, 224};
     struct inmo_graph *graph = random_graph(40, 50, 0.2, 0);
     (void)state;
     assert_int_equal(inmo_graph_degree(graph, 6), 0);
@@ -195,15 +195,15 @@ static void test_gather(void **state)
     inmo_graph_free(graph);
 }
 
-/* Rows that do not fit the kernel's list of 2048 terms, one that fills it twice, and more short rows in a call
- * than it has pieces (256). */
+/* Rows that do not fit the kernel's list of 1024 terms, one that fills it four times, and more short rows in a call
+ * than it has pieces (128). */
 static void test_gather_long_rows(void **state)
 {
-    static const int dims[] = {5, 32};
+    static const int dims[] = {5, 96};
     struct inmo_graph *graph = random_graph(2700, 5400, 0.0003, 1);
     (void)state;
-    assert_true(inmo_graph_degree(graph, 3) > 2 * 2048);
-    assert_true(inmo_graph_degree(graph, 2700 + 7) > 2048);
+    assert_true(inmo_graph_degree(graph, 3) > 4 * 1024);
+    assert_true(inmo_graph_degree(graph, 2700 + 7) > 2 * 1024);
     for (size_t d = 0; d < COUNT(dims); d++) {
         struct inputs inputs = make_inputs(graph, dims[d]);
         for (int options = 0; options < COMBINATIONS; options++)
@@ -211,6 +211,55 @@ static void test_gather_long_rows(void **state)
         free_inputs(&inputs);
     }
     inmo_graph_free(graph);
+}
+
+/* User u has the first u items, so that rows end everywhere in a group of terms; what is dropped and passed over
+ * goes from nothing to all. */
+static void test_gather_every_length(void **state)
+{
+    enum { USERS = 75, DIM = 32, SIZE = 2 * USERS * DIM };
+    static const uint32_t thresholds[] = {0, 1, 1u << 28, 1u << 31, 0xf0000000u, UINT32_MAX};
+    static int64_t offset[USERS + 1];
+    static int32_t column[USERS * USERS];
+    struct inmo_csr all = {USERS, USERS, offset, column};
+    const struct inmo_csr *lists[1] = {&all};
+    struct inmo_graph *graph = NULL;
+    struct inmo_error error = {0};
+    int32_t position[2 * USERS];
+    float *x = numbers(SIZE, 91), *weight = numbers(2 * USERS, 92);
+    float *expected = inmo_alloc(SIZE, sizeof *expected), *found = inmo_alloc(SIZE, sizeof *found);
+    float *first = inmo_alloc(SIZE, sizeof *first);
+    (void)state;
+    for (int32_t u = 0, at = 0; u < USERS; offset[++u] = at)
+        for (int32_t i = 0; i < u; i++)
+            column[at++] = i;
+    must(inmo_graph_build(USERS, USERS, lists, 1, &graph, &error));
+    for (size_t t = 0; t < COUNT(thresholds); t++)
+        for (int every = 0; every <= 4; every++) { /* 0: all have rows; 1: none; n: every n-th has none */
+            struct inmo_gather job = {
+                .graph = graph, .dim = DIM, .x = x, .position = position, .weight = every % 2 ? weight : NULL};
+            job.drop = (struct inmo_drop){thresholds[t], 3, 4};
+            for (int32_t v = 0; v < 2 * USERS; v++)
+                position[v] = every && v % every == 0 ? -1 - v : 2 * USERS - 1 - v;
+            job.out = expected;
+            inmo_gather_reference(&job);
+            job.out = found;
+            for (int k = 0; inmo_kernels_at(k); k++) {
+                memset(found, 0xff, SIZE * sizeof *found);
+                inmo_kernels_at(k)->gather_range(&job, 0, 2 * USERS);
+                if (k == 0)
+                    memcpy(first, found, SIZE * sizeof *found);
+                assert_memory_equal(first, found, SIZE * sizeof *found);
+                for (int n = 0; n < SIZE; n++)
+                    assert_near(found[n], expected[n], 1e-4);
+            }
+        }
+    inmo_graph_free(graph);
+    inmo_free(first);
+    inmo_free(found);
+    inmo_free(expected);
+    inmo_free(weight);
+    inmo_free(x);
 }
 
 /* Every option changes the result: none of the 64 comparisons above compares two jobs that ignore it. */
@@ -567,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_gather_in_place),
         cmocka_unit_test(test_activation),
         cmocka_unit_test(test_gather_long_rows),
+        cmocka_unit_test(test_gather_every_length),
         cmocka_unit_test(test_gather_options_matter),
         cmocka_unit_test(test_adam),
         cmocka_unit_test(test_adam_rows),

@@ -25,10 +25,8 @@ static inline int32_t group_of(const int8_t *query, int g)
 /* out[q][r] = Σ query[q] · (code - 128) for the 16 rows of a block; start[q] is -128 Σ query[q]. A product of two
  * bytes is at most 64 · 255 in size and two of them fit 16 bits, so the pairwise instructions of x86 never
  * saturate. Inlined where the number of queries is a constant. */
-__attribute__((always_inline)) static inline void block_products(int queries, int groups,
-                                                                 const int8_t *const *query, const uint8_t *code,
-                                                                 const int32_t *start,
-                                                                 int32_t (*out)[INMO_BYTES_BLOCK])
+INLINE void block_products(int queries, int groups, const int8_t *const *query, const uint8_t *code,
+                           const int32_t *start, int32_t (*out)[INMO_BYTES_BLOCK])
 {
 #if defined(__AVX512BW__)
     const __m512i ones = _mm512_set1_epi16(1);
@@ -106,9 +104,8 @@ __attribute__((always_inline)) static inline void block_products(int queries, in
 }
 
 /* The bounds of some blocks for at most AT_ONCE queries, high (queries, 16 blocks). */
-__attribute__((always_inline)) static inline void bounds(int queries, const struct inmo_bytes *rows,
-                                                         const struct inmo_bytes_query *query, int64_t first,
-                                                         int64_t blocks, float *high)
+INLINE void bounds(int queries, const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
+                   int64_t blocks, float *high)
 {
     const int8_t *code[AT_ONCE];
     int32_t start[AT_ONCE];

@@ -31,6 +31,9 @@ typedef int32_t mask __attribute__((vector_size(4 * LANES))); /* of comparisons:
  * then in registers. */
 #define EACH(j, count) _Pragma("GCC unroll 32") for (int j = 0; j < (count); j++)
 
+/* For functions whose arguments are constants where they are called. */
+#define INLINE __attribute__((always_inline)) static inline
+
 static inline vec load(const float *at)
 {
     vec value;
@@ -73,10 +76,14 @@ static inline words rounded(vec a)
     return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
 }
 
+static inline void store_words(void *at, words value)
+{
+    memcpy(at, &value, sizeof value);
+}
+
 static inline void store_half(uint32_t *at, vec low, vec high)
 {
-    words both = rounded(low) | (rounded(high) << 16);
-    memcpy(at, &both, sizeof both);
+    store_words(at, rounded(low) | (rounded(high) << 16));
 }
 
 /* Of gather.c, bytes.c and probe.c. */
