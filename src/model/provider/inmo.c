@@ -19,6 +19,7 @@ enum { CHUNK = 1024 }; /* rows of a partial sum: fixed, so that the order of add
 
 struct inmo_provider_state {
     struct inmo_binding binding;
+    int whole;           /* every node is a template and row n is node n's: nothing to look up */
     int32_t *templates;  // (nodes) |N_v ∩ templates|
     float *scale;        // (nodes) 1 / ((templates + 1)^alpha (1 - p))
     double scale_alpha, scale_dropout;
@@ -67,8 +68,10 @@ static void inmo_start_rows(const struct inmo_row_start *start, float *parameter
 static void count_templates(struct inmo_provider_state *state)
 {
     const struct inmo_graph *graph = state->binding.graph;
+    state->whole = state->binding.rows == graph->nodes;
     for (int32_t v = 0; v < graph->nodes; v++) {
         int32_t count = 0;
+        state->whole = state->whole && state->binding.row_of_node[v] == v;
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
             count += state->binding.row_of_node[graph->neighbour[e]] >= 0;
         state->templates[v] = count;
@@ -140,7 +143,7 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
         .graph = state->binding.graph,
         .dim = state->binding.dim,
         .x = parameter,
-        .position = state->binding.row_of_node,
+        .position = state->whole ? NULL : state->binding.row_of_node,
         .scale = state->scale,
         .extra_user = general,
         .extra_item = general + dim,
@@ -267,7 +270,7 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         .graph = graph,
         .dim = state->binding.dim,
         .x = de,
-        .node = state->binding.node_of_row,
+        .node = state->whole ? NULL : state->binding.node_of_row,
         .node_count = state->binding.rows,
         .out = state->gradient,
     };
