@@ -10,7 +10,11 @@
  *     On failure the outputs are untouched and the error holds one sentence that names the file and line, or
  *     the option. The library never prints, exits or aborts.
  *   - An options structure is first filled by its ..._init call and then changed; what is not changed keeps the
- *     documented default.
+ *     documented default. Its first field is its size. A call refuses a structure of a size it does not know with
+ *     INMO_USAGE, so a program or a binding that was compiled against another version gets an error and nothing is
+ *     read or written out of bounds. C programs need not care: ..._init passes sizeof. A binding declares the
+ *     structure with its fields and calls ..._init_sized with the size of its own declaration. For reading,
+ *     preparing, making synthetic logs and evaluating, NULL stands for the defaults.
  *   - Strings given in are copied if kept. Strings given out belong to the object they came from.
  *   - The same input, options and seed give the same bytes at any number of threads.
  *   - Objects are not locked: different objects may be used from different threads, and one view may be read
@@ -26,7 +30,10 @@
 extern "C" {
 #endif
 
+/* The version compiled against, and the number in the shared library's name (libinmo.so.0). The number grows when a
+ * call or a structure the library hands out changes. A structure that the caller fills knows its size (below). */
 #define INMO_VERSION "0.1.0"
+#define INMO_ABI 0
 
 #if defined(__GNUC__)
 #define INMO_API __attribute__((visibility("default")))
@@ -61,6 +68,10 @@ struct inmo_error {
     enum inmo_status code;
     char message[1024];
 };
+
+/* INMO_VERSION and INMO_ABI of the library that is loaded. */
+INMO_API const char *inmo_version(void);
+INMO_API int inmo_abi(void);
 
 /* "INPUT", "FORMAT", ...; never NULL. */
 INMO_API const char *inmo_status_name(enum inmo_status status);
@@ -123,6 +134,7 @@ INMO_API void inmo_setting_expected(const struct inmo_setting *setting, char *te
 struct inmo_log;
 
 struct inmo_read_options {
+    size_t size;           /* set by inmo_read_options_init */
     const char *format;    /* auto|delimited|list|inter|movielens|gowalla|amazon|yelp; default auto (by looking) */
     const char *columns;   /* names in order: user,item,rating,time,split and - for one to ignore; default NULL:
                               from the header, or user,item[,rating[,time]] when there is none */
@@ -135,7 +147,11 @@ struct inmo_read_options {
                               and UTF-32 are recognised without a name */
 };
 
-INMO_API void inmo_read_options_init(struct inmo_read_options *options);
+INMO_API void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size);
+static inline void inmo_read_options_init(struct inmo_read_options *options)
+{
+    inmo_read_options_init_sized(options, sizeof *options);
+}
 INMO_API const struct inmo_setting *inmo_read_settings(size_t *count);
 
 /* Reads one or more files ("-" is standard input; .gz and .zst are recognised by their content) into one log.
@@ -144,9 +160,15 @@ INMO_API enum inmo_status inmo_log_read(const char *const *paths, size_t path_co
                                         const struct inmo_read_options *options, const struct inmo_hooks *hooks,
                                         struct inmo_log **log, struct inmo_error *error);
 
-/* The same from memory: count pairs of external ids. rating and time may be NULL. */
+/* The same from memory: count pairs of external ids. time may be NULL. Errors: INPUT (names the pair), MEMORY. */
 INMO_API enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
                                               const int64_t *time, struct inmo_log **log, struct inmo_error *error);
+/* The same with ratings, which are treated as those of a file: min_rating and keep_all_ratings of the options (NULL:
+ * their defaults) decide which interactions are kept; the other options do not apply. rating may be NULL. */
+INMO_API enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, const char *const *item,
+                                                const double *rating, const int64_t *time,
+                                                const struct inmo_read_options *options, struct inmo_log **log,
+                                                struct inmo_error *error);
 
 /* A list of ids, one a line, for histories and for what is allowed or denied: packed, decoded and cut into lines as
  * a log is; blank lines are passed over. At most INMO_IDS_MOST ids in INMO_IDS_BYTES of text, of 4096 bytes each. */
@@ -170,6 +192,7 @@ INMO_API int64_t inmo_log_count(const struct inmo_log *log);
 struct inmo_dataset;
 
 struct inmo_prepare_options {
+    size_t size;       /* set by inmo_prepare_options_init */
     int k_core;        /* both sides keep only ids with this many interactions, until stable; default 0 */
     const char *split; /* "train/valid/test" in percent; default "70/10/20" */
     const char *by;    /* random|time|column; default NULL: column when the log has a split column, else random */
@@ -179,7 +202,11 @@ struct inmo_prepare_options {
     double new_share;     /* share of the new in the two inductive scenarios; default 0.2 */
 };
 
-INMO_API void inmo_prepare_options_init(struct inmo_prepare_options *options);
+INMO_API void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size);
+static inline void inmo_prepare_options_init(struct inmo_prepare_options *options)
+{
+    inmo_prepare_options_init_sized(options, sizeof *options);
+}
 INMO_API const struct inmo_setting *inmo_prepare_settings(size_t *count);
 
 /* Duplicates are merged (earliest time), ids are numbered in order of first appearance among what is kept.
@@ -209,6 +236,7 @@ INMO_API void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_
 /* A synthetic log: tab-separated user, item, rating-free lines with readable names ("jazz-017"). Streams: memory
  * does not grow with interactions. */
 struct inmo_synth_options {
+    size_t size;           /* set by inmo_synth_options_init */
     uint64_t interactions; /* default 100000 */
     uint64_t users, items; /* 0 (default): chosen from interactions */
     int groups;            /* taste groups; default 12 */
@@ -217,7 +245,11 @@ struct inmo_synth_options {
     uint64_t seed;         /* default 1 */
     int times;             /* 1: a third column with a time; default 0 */
 };
-INMO_API void inmo_synth_options_init(struct inmo_synth_options *options);
+INMO_API void inmo_synth_options_init_sized(struct inmo_synth_options *options, size_t size);
+static inline void inmo_synth_options_init(struct inmo_synth_options *options)
+{
+    inmo_synth_options_init_sized(options, sizeof *options);
+}
 INMO_API const struct inmo_setting *inmo_synth_settings(size_t *count);
 /* path "-" is standard output; a name ending in .gz or .zst is compressed. Errors: IO, EXISTS, USAGE. */
 INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, const char *path, int force,
@@ -227,12 +259,15 @@ INMO_API enum inmo_status inmo_synth(const struct inmo_synth_options *options, c
 
 struct inmo_model;
 
+/* A field without a default here takes it from the model and the recipe: inmo_train_options_init fills it in, and
+ * `inmo help train` shows them. A field that names models is not looked at by others. */
 struct inmo_train_options {
+    size_t size;       /* set by inmo_train_options_init */
     const char *model; /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, inmo-neumf, lightgcn, mf, ngcf,
                                    neumf, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
-    int dim;           /* d, embedding size; default 64 */
+    int dim;           /* d, embedding size */
     int layers;        /* K, graph layers; default 3 */
-    int batch;         /* triples a step (listwise: users); default 2048 */
+    int batch;         /* triples a step (listwise: users) */
     int least_steps;   /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */
     int most_steps;    /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
     int neighbours;    /* item-knn: k, nearest items kept for each item */
@@ -248,10 +283,10 @@ struct inmo_train_options {
     double graph_dropout;      /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;        /* beta: weight of the self-enhanced loss */
     double contrast;           /* gamma of idcf: weight of the contrastive loss */
-    double key_learning_rate;  /* idcf: of the first stage; 0 (default): learning_rate */
+    double key_learning_rate;  /* idcf: of the first stage; 0: learning_rate */
     double annealing;          /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
-    double popularity;         /* gamma: an item's representation is scaled by degree^gamma; default 0 */
-    double walks;              /* weight of short walks beside the product of vectors; default 0: none */
+    double popularity;         /* gamma: an item's representation is scaled by degree^gamma */
+    double walks;              /* weight of short walks beside the product of vectors; 0: none */
     int walk_neighbours;       /* items that walks from one item lead to, at most */
     const char *eval_alpha;    /* one|reached: the alpha used outside training */
     double user_templates;     /* share of users that are templates (idcf: have keys), (0, 1] */
@@ -264,14 +299,14 @@ struct inmo_train_options {
     const char *loss;          /* bpr|softmax|listwise|bce */
     int negatives;             /* softmax: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
-    int pretrain;              /* neumf: epochs that each half is first trained alone, before --epochs; default 0 */
+    int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
     double temperature;        /* softmax: scores are divided by this */
     const char *storage;       /* float|half: graph layers during training */
     const char *order;         /* none|community: numbers of the nodes during training */
     const char *schedule;      /* constant|cosine|eager: learning rate over the epochs */
-    int epochs;                /* at most; default 1000 */
-    int patience;              /* stop after this many epochs without a better validation score; default 50 */
-    int eval_every;            /* epochs between validations; default 1 */
+    int epochs;                /* at most */
+    int patience;              /* stop after this many epochs without a better validation score */
+    int eval_every;            /* epochs between validations */
     int valid_users;           /* validation looks at so many users, chosen by chance; 0: at all */
     double max_seconds;        /* stop after this wall time; 0 (default): no limit */
     uint64_t seed;             /* default 1 */
@@ -282,8 +317,14 @@ struct inmo_train_options {
 
 /* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the
  * paper's loss and its Gowalla settings, exactly). Errors: USAGE for an unknown model or recipe. */
-INMO_API enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model,
-                                                  const char *recipe, struct inmo_error *error);
+INMO_API enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *options, size_t size,
+                                                        const char *model, const char *recipe,
+                                                        struct inmo_error *error);
+static inline enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model,
+                                                       const char *recipe, struct inmo_error *error)
+{
+    return inmo_train_options_init_sized(options, sizeof *options, model, recipe, error);
+}
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
 /* The first so many of its rows decide the model's bytes and are in its file; those after them only where and how
  * long a run goes. */
@@ -324,6 +365,7 @@ INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_
 /* ---- 3b. Tune: which settings? ------------------------------------------------------------------------------ */
 
 struct inmo_tune_options {
+    size_t size;        /* set by inmo_tune_options_init */
     const char *search; /* "learning-rate=1e-3..3e-2:log,dropout=0.3..0.7:5,layers=2|3": training options with a
                                   range (uniform, or in the logarithm), so many values of one, or a list */
     const char *method; /* grid: every combination. random (default): by chance, none twice. halving: by
@@ -337,7 +379,11 @@ struct inmo_tune_options {
     double per_trial_seconds;  /* of each training, which ends there; 0 (default): no limit */
     double checkpoint_seconds; /* between checkpoints of the running trial; default 60 */
 };
-INMO_API void inmo_tune_options_init(struct inmo_tune_options *options);
+INMO_API void inmo_tune_options_init_sized(struct inmo_tune_options *options, size_t size);
+static inline void inmo_tune_options_init(struct inmo_tune_options *options)
+{
+    inmo_tune_options_init_sized(options, sizeof *options);
+}
 INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all but search */
 
 struct inmo_tune_trial {
@@ -387,6 +433,7 @@ INMO_API enum inmo_status inmo_model_load(const char *path, struct inmo_model **
 /* ---- 5. Evaluate ------------------------------------------------------------------------------------------- */
 
 struct inmo_eval_options {
+    size_t size;            /* set by inmo_eval_options_init */
     const char *part;       /* test (default) or valid */
     const char *ks;         /* list lengths, "5,10,20"; default "20" */
     int without_new;        /* inductive scenarios: 1 keeps what came after training out of the graph; default 0 */
@@ -394,7 +441,11 @@ struct inmo_eval_options {
     double walks;           /* weight of short walks; default -1: as trained */
     int walk_neighbours;    /* default 0: as trained */
 };
-INMO_API void inmo_eval_options_init(struct inmo_eval_options *options);
+INMO_API void inmo_eval_options_init_sized(struct inmo_eval_options *options, size_t size);
+static inline void inmo_eval_options_init(struct inmo_eval_options *options)
+{
+    inmo_eval_options_init_sized(options, sizeof *options);
+}
 INMO_API const struct inmo_setting *inmo_eval_settings(size_t *count);
 
 struct inmo_metrics {
@@ -494,8 +545,8 @@ struct inmo_matrix {
     int columns;
     const float *value; /* (rows, columns), row-major; belongs to the view */
 };
-/* Final representations; the score of user u and item i is the dot product of their rows. No columns where a
- * model has none (popular, item-knn, ease, gf-cf). */
+/* Final representations. The score of user u and item i is the dot product of their rows, unless the model has a head
+ * (neumf) or adds walks to it. No columns where a model has no vectors (popular, item-knn, ease, gf-cf, mult-vae). */
 INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
 INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
 /* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf, mult-vae), as the model file has it

@@ -354,7 +354,7 @@ static void test_bad_options(void **state)
     must(inmo_evaluate(model, data, NULL, NULL, &report, &error)); /* no options: the defaults */
     assert_int_equal(report->group[0].at->k, 20);
     inmo_report_free(report);
-    options = (struct inmo_eval_options){.ks = NULL, .part = NULL}; /* and what is not said is the default */
+    options.ks = options.part = NULL; /* and what is not said is the default */
     must(inmo_evaluate(model, data, &options, NULL, &report, &error));
     assert_int_equal(report->group[0].users, 3);
     assert_int_equal(report->group[0].at->k, 20);

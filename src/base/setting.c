@@ -14,6 +14,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+void inmo_sized_fill(void *structure, size_t size, const void *defaults, size_t known)
+{
+    memset(structure, 0, size);
+    memcpy(structure, defaults, size < known ? size : known);
+    memcpy(structure, &size, size < sizeof size ? size : sizeof size);
+}
+
+enum inmo_status inmo_fail_size(struct inmo_error *error, const char *name, size_t size, size_t known)
+{
+    return inmo_fail(error, INMO_USAGE,
+                     "struct %s: found a size of %zu bytes, expected the %zu of version " INMO_VERSION
+                     "; was it filled by its init call, and the caller compiled against the same version?",
+                     name, size, known);
+}
+
+enum inmo_status inmo_sized_check(const void *structure, size_t known, const char *name, struct inmo_error *error)
+{
+    size_t size;
+    memcpy(&size, structure, sizeof size);
+    return size == known ? INMO_OK : inmo_fail_size(error, name, size, known);
+}
+
 const struct inmo_setting *inmo_setting_find(const struct inmo_setting *table, size_t count, const char *name)
 {
     for (size_t n = 0; n < count; n++)

@@ -6,6 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *inmo_version(void)
+{
+    return INMO_VERSION;
+}
+
+int inmo_abi(void)
+{
+    return INMO_ABI;
+}
+
 const char *inmo_status_name(enum inmo_status status)
 {
     switch (status) {

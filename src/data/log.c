@@ -3,6 +3,7 @@
 #include "data/log.h"
 
 #include "base/memory.h"
+#include "base/setting.h"
 #include "data/value.h"
 
 #include <math.h>
@@ -96,8 +97,23 @@ int inmo_log_add(struct inmo_log *log, int32_t user, int32_t item, int64_t time,
 enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
                                      const int64_t *time, struct inmo_log **result, struct inmo_error *error)
 {
+    return inmo_log_from_ratings(count, user, item, NULL, time, NULL, result, error);
+}
+
+enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, const char *const *item,
+                                       const double *rating, const int64_t *time,
+                                       const struct inmo_read_options *options, struct inmo_log **result,
+                                       struct inmo_error *error)
+{
     enum inmo_status status = INMO_OK;
-    struct inmo_log *log = inmo_log_new(time != NULL, 0);
+    struct inmo_read_options defaults;
+    struct inmo_log *log = NULL;
+    inmo_read_options_init(&defaults);
+    options = options ? options : &defaults;
+    status = inmo_sized_check(options, sizeof *options, "inmo_read_options", error);
+    if (status)
+        return status;
+    log = inmo_log_new(time != NULL, 0);
     if (!log || !(log->sources = inmo_copy_string("(memory)"))) {
         status = inmo_fail_memory(error, "the log");
         goto done;
@@ -105,6 +121,18 @@ enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, cons
     for (size_t n = 0; n < count; n++) {
         const char *id[2] = {user[n] ? user[n] : "", item[n] ? item[n] : ""};
         int32_t number[2];
+        log->lines++;
+        if (rating && !isfinite(rating[n])) {
+            status = inmo_fail(error, INMO_INPUT, "pair %zu: found a rating that is not finite, expected a number",
+                               n + 1);
+            goto done;
+        }
+        if (rating && !(log->highest_rating >= rating[n])) /* also when there was none */
+            log->highest_rating = rating[n];
+        if (rating && !options->keep_all_ratings && !(rating[n] > options->min_rating)) {
+            log->low_rating_lines++;
+            continue;
+        }
         for (int side = 0; side < 2; side++) {
             size_t length = strlen(id[side]);
             if (!inmo_id_is_good(id[side], length)) {
@@ -119,7 +147,6 @@ enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, cons
             status = inmo_fail_memory(error, "the log");
             goto done;
         }
-        log->lines++;
     }
     *result = log;
 done:

@@ -45,10 +45,11 @@ static const struct inmo_setting SETTINGS[] = {
 };
 enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0] };
 
-void inmo_prepare_options_init(struct inmo_prepare_options *options)
+void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size)
 {
-    *options =
-        (struct inmo_prepare_options){.split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2};
+    const struct inmo_prepare_options defaults = {
+        .split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2};
+    inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
 const struct inmo_setting *inmo_prepare_settings(size_t *count)
@@ -276,9 +277,17 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
 enum inmo_status inmo_dataset_prepare(const struct inmo_log *log, const struct inmo_prepare_options *options,
                                       struct inmo_dataset **dataset, struct inmo_error *error)
 {
-    struct preparation p = {.log = log, .options = *options};
+    struct preparation p = {.log = log};
+    struct inmo_prepare_options defaults;
     struct inmo_dataset *fresh = NULL;
-    enum inmo_status status = check_options(&p, error);
+    enum inmo_status status;
+    inmo_prepare_options_init(&defaults);
+    options = options ? options : &defaults;
+    status = inmo_sized_check(options, sizeof *options, "inmo_prepare_options", error);
+    if (status != INMO_OK)
+        goto done;
+    p.options = *options;
+    status = check_options(&p, error);
     if (status == INMO_OK)
         status = filter_and_split(&p, error);
     if (status != INMO_OK)

@@ -38,9 +38,11 @@ static const struct inmo_setting settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-void inmo_read_options_init(struct inmo_read_options *options)
+void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size)
 {
-    *options = (struct inmo_read_options){.format = "auto", .header = "auto", .min_rating = 3, .encoding = "utf-8"};
+    const struct inmo_read_options defaults = {
+        .format = "auto", .header = "auto", .min_rating = 3, .encoding = "utf-8"};
+    inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
 const struct inmo_setting *inmo_read_settings(size_t *count)
@@ -189,7 +191,9 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
     inmo_read_options_init(&defaults);
     if (!options)
         options = &defaults;
-    status = inmo_settings_check(settings, SETTINGS, options, error);
+    status = inmo_sized_check(options, sizeof *options, "inmo_read_options", error);
+    if (status == INMO_OK)
+        status = inmo_settings_check(settings, SETTINGS, options, error);
     if (status == INMO_OK && path_count == 0)
         status =
             inmo_fail(error, INMO_USAGE, "found no file to read, expected one or more, or - for standard input");

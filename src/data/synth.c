@@ -80,10 +80,11 @@ struct synth {
     size_t buffered;
 };
 
-void inmo_synth_options_init(struct inmo_synth_options *options)
+void inmo_synth_options_init_sized(struct inmo_synth_options *options, size_t size)
 {
-    *options =
-        (struct inmo_synth_options){.interactions = 100000, .groups = 12, .purity = 0.8, .skew = 0.9, .seed = 1};
+    const struct inmo_synth_options defaults = {
+        .interactions = 100000, .groups = 12, .purity = 0.8, .skew = 0.9, .seed = 1};
+    inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
 const struct inmo_setting *inmo_synth_settings(size_t *count)
@@ -367,12 +368,15 @@ enum inmo_status inmo_synth(const struct inmo_synth_options *options, const char
                             const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     struct synth synth = {0};
-    enum inmo_status status;
+    enum inmo_status status = INMO_OK;
     if (options)
+        status = inmo_sized_check(options, sizeof *options, "inmo_synth_options", error);
+    if (options && status == INMO_OK)
         synth.options = *options;
     else
         inmo_synth_options_init(&synth.options);
-    status = inmo_settings_check(settings, SETTINGS, &synth.options, error);
+    if (status == INMO_OK)
+        status = inmo_settings_check(settings, SETTINGS, &synth.options, error);
     if (status == INMO_OK)
         status = settle_sizes(&synth.options, error);
     if (status == INMO_OK)

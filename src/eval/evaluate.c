@@ -21,9 +21,10 @@
 
 enum { MOST_KS = 16, MOST_GROUPS = 16, MOST_K = 10000 };
 
-void inmo_eval_options_init(struct inmo_eval_options *options)
+void inmo_eval_options_init_sized(struct inmo_eval_options *options, size_t size)
 {
-    *options = (struct inmo_eval_options){.part = "test", .ks = "20", .walks = -1};
+    const struct inmo_eval_options defaults = {.part = "test", .ks = "20", .walks = -1};
+    inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
 const struct inmo_setting *inmo_eval_settings(size_t *count)
@@ -284,6 +285,9 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     int is_test;
 
     inmo_eval_options_init(&defaults);
+    status = inmo_sized_check(options ? options : &defaults, sizeof *options, "inmo_eval_options", error);
+    if (status)
+        goto done;
     filled = options ? *options : defaults;
     filled.part = filled.part ? filled.part : defaults.part;
     filled.ks = filled.ks ? filled.ks : defaults.ks;

@@ -264,6 +264,7 @@ static void take_pair_recipe(struct inmo_train_options *options, const struct in
 void inmo_train_options_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     *options = (struct inmo_train_options){
+        .size = sizeof *options,
         .model = kind->name,
         .dim = 64,
         .layers = 3,
@@ -300,10 +301,12 @@ void inmo_train_options_plain(struct inmo_train_options *options, const struct i
     };
 }
 
-enum inmo_status inmo_train_options_init(struct inmo_train_options *options, const char *model, const char *recipe,
-                                         struct inmo_error *error)
+enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *options, size_t size, const char *model,
+                                               const char *recipe, struct inmo_error *error)
 {
     const struct inmo_model_kind *kind = inmo_model_kind_find(model ? model : "inmo-lightgcn");
+    if (size != sizeof *options)
+        return inmo_fail_size(error, "inmo_train_options", size, sizeof *options);
     if (!kind)
         return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, inmo_model_names);
     if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
@@ -344,7 +347,9 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
 {
     size_t count;
     const struct inmo_setting *setting = inmo_train_settings(&count);
-    enum inmo_status status = inmo_settings_check(setting, count, options, error);
+    enum inmo_status status = inmo_sized_check(options, sizeof *options, "inmo_train_options", error);
+    if (!status)
+        status = inmo_settings_check(setting, count, options, error);
     for (size_t n = 0; !status && n < count; n++)
         if (setting[n].choices && !*(const char *const *)((const char *)options + setting[n].offset))
             status = inmo_fail(error, INMO_USAGE, "--%s is missing; it must be one of %s", setting[n].name,

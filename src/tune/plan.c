@@ -42,15 +42,16 @@ const struct inmo_setting *inmo_tune_settings(size_t *count)
     return table;
 }
 
-void inmo_tune_options_init(struct inmo_tune_options *options)
+void inmo_tune_options_init_sized(struct inmo_tune_options *options, size_t size)
 {
-    *options = (struct inmo_tune_options){
+    const struct inmo_tune_options defaults = {
         .method = "random",
         .seed = 1,
         .seeds = "1",
         .halving_rate = 3,
         .checkpoint_seconds = 60,
     };
+    inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
 /* "1,2,3" */
@@ -161,7 +162,13 @@ enum inmo_status inmo_tuning_plan(struct inmo_tuning *tuning, const struct inmo_
     int halving, trials = 0;
     enum inmo_status status;
 
-    *tuning = (struct inmo_tuning){.fixed = *fixed};
+    *tuning = (struct inmo_tuning){0};
+    status = inmo_sized_check(options, sizeof *options, "inmo_tune_options", error);
+    if (!status)
+        status = inmo_sized_check(fixed, sizeof *fixed, "inmo_train_options", error);
+    if (status)
+        return status;
+    tuning->fixed = *fixed;
     tuning->fixed.checkpoint = NULL;
     tuning->fixed.resume = 0;
     status = check(data, &tuning->fixed, options, error);

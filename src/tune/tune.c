@@ -244,10 +244,12 @@ enum inmo_status inmo_tune(const struct inmo_dataset *data, const struct inmo_tr
                         .record = &record,
                         .hooks = hooks,
                         .directory = directory,
-                        .deadline = options->max_seconds > 0 ? start + options->max_seconds : INFINITY};
+                        .deadline = INFINITY};
     const struct inmo_objective objective = {&work, train_outcome, finish_rung, remove_checkpoints};
     const char *stopped = "done";
     enum inmo_status status = inmo_tuning_plan(&tuning, data, fixed, options, error);
+    if (!status && options->max_seconds > 0)
+        work.deadline = start + options->max_seconds;
 
     if (!status)
         status = inmo_tune_record_open(&record, directory, tuning.identity, &tuning.space, error);
