@@ -16,6 +16,7 @@
  *     structure with its fields and calls ..._init_sized with the size of its own declaration. For reading,
  *     preparing, making synthetic logs and evaluating, NULL stands for the defaults.
  *   - Strings given in are copied if kept. Strings given out belong to the object they came from.
+ *   - Numbers in files, settings and messages have a decimal point, whatever locale the program has set.
  *   - The same input, options and seed give the same bytes at any number of threads.
  *   - Objects are not locked: different objects may be used from different threads, and one view may be read
  *     (recommend, similar, explain) from several threads at once.

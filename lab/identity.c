@@ -2,6 +2,7 @@
 #include "lab/run.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/setting.h"
 #include "base/text.h"
 #include "train/settings.h"
@@ -24,16 +25,16 @@ static void describe(struct inmo_lab_run *run)
     size_t size = sizeof run->what, at;
     at = (size_t)snprintf(run->what, size, "%s", inmo_lab_model_label(system->model));
     if (system->templates > 0)
-        at += (size_t)snprintf(run->what + at, size - at, " %.0f %% by %s", 100 * system->templates,
-                               run->options.template_rule);
+        at += (size_t)inmo_format(run->what + at, size - at, " %.0f %% by %s", 100 * system->templates,
+                                  run->options.template_rule);
     if (system->walks > 0)
         at += (size_t)snprintf(run->what + at, size - at, " with walks");
     if (system->annealing >= 0)
-        at += (size_t)snprintf(run->what + at, size - at, ", annealing %g", system->annealing);
+        at += (size_t)inmo_format(run->what + at, size - at, ", annealing %g", system->annealing);
     if (system->dropout >= 0)
-        at += (size_t)snprintf(run->what + at, size - at, ", dropout %g", system->dropout);
+        at += (size_t)inmo_format(run->what + at, size - at, ", dropout %g", system->dropout);
     if (system->self_weight >= 0)
-        at += (size_t)snprintf(run->what + at, size - at, ", beta %g", system->self_weight);
+        at += (size_t)inmo_format(run->what + at, size - at, ", beta %g", system->self_weight);
     snprintf(run->what + at, size - at, ", %s, seed %" PRIu64, scenario_words(run->trained), run->seed);
 }
 

@@ -1,6 +1,8 @@
 /* page.c - the findings for people: Markdown, and one HTML page that needs nothing else. Both are walks over the
  * same JSON (findings.c). */
 #include "lab/figures.h"
+
+#include "base/number.h"
 #include "lab/lab.h"
 #include "lab/look.h"
 
@@ -23,7 +25,7 @@ static void add_words(struct inmo_text *text, const char *words, int html)
 static void add_count(struct inmo_text *text, double value)
 {
     char digits[32], *at = digits;
-    snprintf(digits, sizeof digits, "%.0f", value);
+    inmo_format(digits, sizeof digits, "%.0f", value);
     for (size_t left = strlen(digits); *at; at++, left--) {
         inmo_text_add(text, at, 1);
         if (left > 1 && (left - 1) % 3 == 0)

@@ -1,6 +1,8 @@
 /* plot.c - see plot.h. Places in the picture are units of its view box, which the page scales. */
 #include "lab/plot.h"
 
+#include "base/number.h"
+
 #include <math.h>
 
 enum {
@@ -62,7 +64,7 @@ static void choose_ticks(struct axis *axis)
     for (double t = ceil(axis->low / step - 1e-9) * step; t <= axis->high + 1e-9 * span && axis->ticks < MOST_TICKS;
          t += step) {
         axis->tick[axis->ticks] = t;
-        snprintf(axis->name[axis->ticks++], sizeof *axis->name, "%.6g", fabs(t) < 1e-9 * span ? 0 : t);
+        inmo_format(axis->name[axis->ticks++], sizeof *axis->name, "%.6g", fabs(t) < 1e-9 * span ? 0 : t);
     }
 }
 
@@ -73,7 +75,8 @@ static void choose_decades(struct axis *axis, int has_zero)
     axis->high = fmax(ceil(axis->high - 1e-9), axis->low + 1);
     for (double t = axis->low; t <= axis->high && axis->ticks < MOST_TICKS; t++) {
         axis->tick[axis->ticks] = t;
-        snprintf(axis->name[axis->ticks++], sizeof *axis->name, "%g", has_zero && t == axis->low ? 0 : pow(10, t));
+        inmo_format(axis->name[axis->ticks++], sizeof *axis->name, "%g",
+                    has_zero && t == axis->low ? 0 : pow(10, t));
     }
 }
 
@@ -239,7 +242,7 @@ void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit,
             continue;
         inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n",
                          n % COLOURS, axis.from, top, place(&axis, log10(value[n])) - axis.from, BAR - 12);
-        snprintf(number, sizeof number, "%.3g s", value[n]);
+        inmo_format(number, sizeof number, "%.3g s", value[n]);
         words(text, place(&axis, log10(value[n])) + 6, top + 15, "", number);
     }
     inmo_text_format(text, "</svg>\n");
@@ -283,7 +286,7 @@ void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct in
             right = fmax(right, at + 5);
             inmo_text_format(text, "<path class=\"paper\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", at, middle - 5);
         }
-        snprintf(number, sizeof number, "%.2f", step[n].value);
+        inmo_format(number, sizeof number, "%.2f", step[n].value);
         words(text, right + 6, middle + 4, "", number);
     }
     if (others) {

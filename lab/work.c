@@ -3,6 +3,7 @@
  * The time is said before it starts: a system that has a finished run takes as long as that one did, and of the
  * others one epoch is trained and thrown away. It is a bound from above, because a training may stop early. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/threads.h"
 #include "lab/plan.h"
 
@@ -122,11 +123,11 @@ static double sum_of(const struct inmo_lab *lab, const double *expected)
 static void write_duration(double seconds, char *text, size_t size)
 {
     if (seconds < 90)
-        snprintf(text, size, "%.0f s", ceil(seconds));
+        inmo_format(text, size, "%.0f s", ceil(seconds));
     else if (seconds < 5400)
-        snprintf(text, size, "%.0f min", seconds / 60);
+        inmo_format(text, size, "%.0f min", seconds / 60);
     else
-        snprintf(text, size, "%.1f h", seconds / 3600);
+        inmo_format(text, size, "%.1f h", seconds / 3600);
 }
 
 /* ---- One after the other ------------------------------------------------------------------------------------- */
@@ -143,7 +144,7 @@ static void say_done(const struct inmo_lab *lab, size_t number, const double *ex
         done += lab->run[n].result != NULL;
     write_duration(sum_of(lab, expected), left, sizeof left);
     if (isfinite(ndcg))
-        snprintf(found, sizeof found, "NDCG@20 %.2f", ndcg);
+        inmo_format(found, sizeof found, "NDCG@20 %.2f", ndcg);
     inmo_note(hooks, INMO_NOTE, "run %zu of %zu: %s: %s (%.1f s)%s%s; at most %s left", done, lab->runs, run->what,
               found, seconds, reason ? ": " : "", reason ? reason : "", left);
 }

@@ -8,6 +8,7 @@
   - cli/ includes only inmo.h, its own headers and the entrances lab/reproduce.h and limit/bench.h; examples/ only inmo.h.
   - Every symbol the static library defines for others starts with inmo_.
   - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
+  - Real numbers are written and read by src/base/number.c only: printf and strtod follow the program's locale.
   - OpenBLAS's number of threads, which belongs to the process, is set in src/base/threads.c only.
   - A file of src/, lab/, limit/ or cli/ has at most 400 lines (a warning above, an error above 500).
 """
@@ -88,6 +89,20 @@ def check_blas(root, errors):
             errors.append(f"{here}: sets OpenBLAS's number of threads; inmo_blas_hold of base/threads.h does")
 
 
+def check_numbers(root, errors):
+    literal, real = re.compile(r'"(?:[^"\\]|\\.)*"'), re.compile(r"%[-+ #0-9.*]*l?[aAeEfFgG]")
+    for path in [path for folder in ("src", "lab") for path in sources(root / folder)]:
+        here, text = path.relative_to(root), path.read_text(encoding="utf-8")
+        if here.stem == "number":
+            continue
+        for match in re.finditer(r"\b(strto(?:d|f|ld)|atof|v[sf]n?printf|s?n?printf|fprintf|s?scanf|fscanf)\(", text):
+            call = text[match.end():text.index(";", match.end())]
+            formats_real = any(real.search(word) for word in literal.findall(call))
+            if match.group(1).startswith(("strto", "atof", "v")) or formats_real:
+                line = text.count("\n", 0, match.start()) + 1
+                errors.append(f"{here}:{line}: {match.group(1)} follows the locale; base/number.h does not")
+
+
 def check_length(root, errors, warnings):
     for path in [path for folder in ("src", "lab", "limit", "cli") for path in sources(root / folder)]:
         lines = len(path.read_text(encoding="utf-8").splitlines())
@@ -142,6 +157,7 @@ def main():
     check_outside(root, "cli", True, errors)
     check_outside(root, "examples", False, errors)
     check_blas(root, errors)
+    check_numbers(root, errors)
     check_length(root, errors, warnings)
     if len(sys.argv) == 4:
         check_symbols(root, sys.argv[2], sys.argv[3], errors)

@@ -10,7 +10,7 @@
 set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libzstd-dev zlib1g-dev
-    libjansson-dev libxxhash-dev libcmocka-dev python3 zstd)
+    libjansson-dev libxxhash-dev libcmocka-dev python3 zstd locales)
 
 case "${1-}" in
 '') ;;

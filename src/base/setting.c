@@ -3,6 +3,7 @@
 #include "base/setting.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -89,7 +90,7 @@ static enum inmo_status check_row(const struct inmo_setting *row, const void *fi
         break;
     case 'r':
         number = *(const double *)field;
-        snprintf(written, sizeof written, "%.15g", number);
+        inmo_format(written, sizeof written, "%.15g", number);
         break;
     case 's':
         text = *(const char *const *)field;
@@ -161,13 +162,13 @@ void inmo_setting_expected(const struct inmo_setting *row, char *text, size_t si
     } else if (row->type != 'i' && row->type != 'u' && row->type != 'r') {
         snprintf(text, size, "%s", row->value ? row->value : "a text");
     } else if (row->type == 'i' && row->most >= INT_MAX) {
-        snprintf(text, size, "%s of at least %.15g", what, row->least);
+        inmo_format(text, size, "%s of at least %.15g", what, row->least);
     } else if (has_least && has_most) {
-        snprintf(text, size, "%s from %.15g to %.15g", what, row->least, row->most);
+        inmo_format(text, size, "%s from %.15g to %.15g", what, row->least, row->most);
     } else if (has_least) {
-        snprintf(text, size, "%s of at least %.15g", what, row->least);
+        inmo_format(text, size, "%s of at least %.15g", what, row->least);
     } else if (has_most) {
-        snprintf(text, size, "%s of at most %.15g", what, row->most);
+        inmo_format(text, size, "%s of at most %.15g", what, row->most);
     } else {
         snprintf(text, size, "%s", what);
     }
@@ -177,8 +178,8 @@ void inmo_setting_expected(const struct inmo_setting *row, char *text, size_t si
 static void write_real(double number, char *text, size_t size)
 {
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
+        inmo_format(text, size, "%.*g", digits, number);
+        if (inmo_real(text, NULL) == number)
             break;
     }
 }
@@ -228,7 +229,7 @@ static int whole_number(const char *text, int negative_allowed, uint64_t *magnit
     *magnitude = strtoull(digits, &end, 10);
     if (!*end && !errno)
         return 1;
-    real = strtod(digits, &end);
+    real = inmo_real(digits, &end);
     if (*end || !(real <= 9007199254740992.0) || real != floor(real))
         return 0;
     *magnitude = (uint64_t)real;
@@ -258,7 +259,7 @@ int inmo_setting_set(const struct inmo_setting *row, void *structure, const char
             *(uint64_t *)field = magnitude;
         break;
     case 'r':
-        real = strtod(text, &end);
+        real = inmo_real(text, &end);
         good = end != text && !*end && !isspace((unsigned char)*text) && isfinite(real) && real >= row->least &&
                real <= row->most;
         if (good)

@@ -1,6 +1,8 @@
 /* status.c - see status.h. */
 #include "base/status.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +46,7 @@ enum inmo_status inmo_fail(struct inmo_error *error, enum inmo_status code, cons
         va_list arguments;
         error->code = code;
         va_start(arguments, format);
-        vsnprintf(error->message, sizeof error->message, format, arguments);
+        inmo_vformat(error->message, sizeof error->message, format, arguments);
         va_end(arguments);
     }
     return code;
@@ -70,7 +72,7 @@ void inmo_note(const struct inmo_hooks *hooks, enum inmo_level level, const char
     if (!hooks || !hooks->log)
         return;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    inmo_vformat(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     hooks->log(hooks->context, level, sentence);
 }

@@ -6,6 +6,7 @@
 #define INMO_BASE_TEXT_H
 
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@ __attribute__((format(printf, 2, 3))) static inline void inmo_text_format(struct
     va_list arguments;
     int length;
     va_start(arguments, format);
-    length = vsnprintf(piece, sizeof piece, format, arguments);
+    length = inmo_vformat(piece, sizeof piece, format, arguments);
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof piece)
         text->failed = 1;
@@ -53,25 +54,15 @@ __attribute__((format(printf, 2, 3))) static inline void inmo_text_format(struct
         inmo_text_add(text, piece, (size_t)length);
 }
 
-/* A number with up to `digits` significant digits (17 keep every bit), with a point whatever the program's locale
- * has; null when it is not finite. */
+/* A number with up to `digits` significant digits (17 keep every bit); null when it is not
+ * finite. */
 static inline void inmo_text_number(struct inmo_text *text, double number, int digits)
 {
-    char written[64];
     if (number - number != 0) {
         inmo_text_add(text, "null", 4);
         return;
     }
-    snprintf(written, sizeof written, "%.*g", digits, number);
-    for (const char *c = written; *c;) {
-        size_t plain = strspn(c, "0123456789+-e");
-        inmo_text_add(text, c, plain);
-        c += plain;
-        if (*c) {
-            inmo_text_add(text, ".", 1);
-            c += strcspn(c, "0123456789+-e");
-        }
-    }
+    inmo_text_format(text, "%.*g", digits, number);
 }
 
 /* Bytes of the UTF-8 sequence at s, 0 when there is none (stray, cut, overlong, surrogate, beyond U+10FFFF). */

@@ -2,6 +2,8 @@
  * last user and one table lookup for the item; ids are copied only when they are new. Order in is order out. */
 #include "data/record.h"
 
+#include "base/number.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -14,7 +16,7 @@ enum inmo_status inmo_record_bad(struct inmo_reader *reader, int64_t line, struc
     char sentence[400];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    inmo_vformat(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     if ((uint64_t)reader->log->bad_lines >= reader->options.skip_bad)
         return inmo_fail(error, INMO_INPUT, "%s:%lld: %s", reader->name, (long long)line, sentence);

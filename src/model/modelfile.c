@@ -11,6 +11,7 @@
  * Everything is checked before it is believed: a file that passes its checksum may still have been written by
  * something else. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/tensorfile.h"
 #include "data/stored.h"
 #include "model/model.h"
@@ -67,9 +68,9 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     };
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
-    snprintf(alpha, sizeof alpha, "%.17g", model->alpha_reached);
-    snprintf(popularity, sizeof popularity, "%.17g", model->popularity);
-    snprintf(walks, sizeof walks, "%.17g", model->walks);
+    inmo_format(alpha, sizeof alpha, "%.17g", model->alpha_reached);
+    inmo_format(popularity, sizeof popularity, "%.17g", model->popularity);
+    inmo_format(walks, sizeof walks, "%.17g", model->walks);
     snprintf(neighbours, sizeof neighbours, "%d", model->walk_neighbours);
     tensor[count++] = vector("users.offset", INMO_I64, (int64_t)model->users.count + 1, model->users.offset);
     tensor[count++] = vector("users.text", INMO_U8, model->users.offset[model->users.count], model->users.text);
@@ -220,9 +221,9 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         return inmo_fail(error, INMO_FORMAT, "%s holds a '%s', which this program does not know", path, name);
     model->dim = atoi(dim);
     model->layers = atoi(layers);
-    model->alpha_reached = strtod(alpha, NULL);
-    model->popularity = popularity ? strtod(popularity, NULL) : 0; /* files before it had it */
-    model->walks = walks ? strtod(walks, NULL) : 0;
+    model->alpha_reached = inmo_real(alpha, NULL);
+    model->popularity = popularity ? inmo_real(popularity, NULL) : 0; /* files before it had it */
+    model->walks = walks ? inmo_real(walks, NULL) : 0;
     model->walk_neighbours = neighbours ? atoi(neighbours) : INMO_WALK_NEIGHBOURS;
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
     if (model->dim < 1 || model->dim > 8192 || model->layers < 0 || model->layers > 16 ||

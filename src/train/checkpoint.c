@@ -2,6 +2,7 @@
  * how far each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they
  * are functions of the step's number. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/setting.h"
 #include "base/tensorfile_layout.h"
 #include "train/settings.h"
@@ -95,10 +96,10 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
     snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
     snprintf(numbers[1], sizeof *numbers, "%lld", (long long)trainer->step);
-    snprintf(numbers[2], sizeof *numbers, "%a", trainer->loss_sum);
-    snprintf(numbers[3], sizeof *numbers, "%a", trainer->final_loss);
+    inmo_format(numbers[2], sizeof *numbers, "%a", trainer->loss_sum);
+    inmo_format(numbers[3], sizeof *numbers, "%a", trainer->final_loss);
     snprintf(numbers[4], sizeof *numbers, "%d", trainer->best_epoch);
-    snprintf(numbers[5], sizeof *numbers, "%a", trainer->best_score);
+    inmo_format(numbers[5], sizeof *numbers, "%a", trainer->best_score);
     return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
                                  sizeof metadata / sizeof *metadata, array, arrays, error);
 }
@@ -118,7 +119,7 @@ enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int 
 static double number_of(const struct inmo_tensorfile *file, const char *key)
 {
     const char *text = inmo_tensorfile_metadata(file, key);
-    return text ? strtod(text, NULL) : NAN;
+    return text ? inmo_real(text, NULL) : NAN;
 }
 
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
@@ -172,10 +173,10 @@ enum inmo_status inmo_trainer_note_epoch(struct inmo_trainer *trainer, double lo
                                          struct inmo_error *error)
 {
     char line[160];
-    int length = snprintf(line, sizeof line, "%s{\"epoch\": %d, \"loss\": %.9g", trainer->record_size ? ",\n" : "",
-                          trainer->epoch, loss);
+    int length = inmo_format(line, sizeof line, "%s{\"epoch\": %d, \"loss\": %.9g",
+                             trainer->record_size ? ",\n" : "", trainer->epoch, loss);
     if (!isnan(score))
-        length += snprintf(line + length, sizeof line - (size_t)length, ", \"ndcg@20\": %.9g", score);
+        length += inmo_format(line + length, sizeof line - (size_t)length, ", \"ndcg@20\": %.9g", score);
     length += snprintf(line + length, sizeof line - (size_t)length, "}");
     if (trainer->record_size + (size_t)length + 1 > trainer->record_capacity) {
         size_t capacity = 2 * trainer->record_capacity + sizeof line;

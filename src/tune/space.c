@@ -5,6 +5,7 @@
 #include "tune/space.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/random.h"
 #include "base/setting.h"
 #include "base/text.h"
@@ -116,8 +117,8 @@ static void write_number(const struct inmo_axis *axis, double number, char text[
     if (axis->row->type == 'i') {
         number = floor(number + 0.5);
     } else {
-        snprintf(text, INMO_VALUE_SIZE, "%.4g", number);
-        number = strtod(text, NULL);
+        inmo_format(text, INMO_VALUE_SIZE, "%.4g", number);
+        number = inmo_real(text, NULL);
     }
     write_exactly(axis, number < axis->least ? axis->least : number > axis->most ? axis->most : number, text);
 }
