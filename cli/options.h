@@ -114,6 +114,9 @@ enum inmo_status cli_fail(struct inmo_error *error, enum inmo_status code, const
     __attribute__((format(printf, 3, 4)));
 /* Adds to the sentence of an error that is there already. */
 void cli_add_hint(struct inmo_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A sentence of the library with its options as they are typed: `learning-rate` becomes --learning-rate. */
+enum { CLI_SENTENCE = 1024 };
+const char *cli_flags(const char *sentence, char text[CLI_SENTENCE]);
 /* These end the program with MEMORY when memory is short: nothing the program could do then would help. */
 void *cli_allocate(size_t count, size_t size);
 char *cli_copy(const char *text);

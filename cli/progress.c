@@ -153,8 +153,9 @@ static void on_progress(void *context, const struct inmo_progress *progress)
 
 static void on_log(void *context, enum inmo_level level, const char *sentence)
 {
+    char text[CLI_SENTENCE];
     (void)context;
-    cli_note(level, "%s", sentence);
+    cli_note(level, "%s", cli_flags(sentence, text));
 }
 
 static int on_interrupted(void *context)
@@ -178,9 +179,10 @@ void cli_note(enum inmo_level level, const char *format, ...)
 
 void cli_print_error(struct inmo_error *error)
 {
+    char text[CLI_SENTENCE];
     cli_hooks_end();
     if (error->message[0])
-        fprintf(stderr, "inmo: %s\n", error->message);
+        fprintf(stderr, "inmo: %s\n", cli_flags(error->message, text));
     error->message[0] = 0;
 }
 

@@ -28,6 +28,22 @@ void cli_add_hint(struct inmo_error *error, const char *format, ...)
     }
 }
 
+const char *cli_flags(const char *sentence, char text[CLI_SENTENCE])
+{
+    char *at = text;
+    snprintf(text, CLI_SENTENCE, "%s", sentence);
+    while ((at = strchr(at, '`'))) {
+        size_t length = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz-");
+        if (length && at[1] != '-' && at[1 + length] == '`') { /* `name` and --name are equally long */
+            memmove(at + 2, at + 1, length);
+            at[0] = at[1] = '-';
+            at += length;
+        }
+        at++;
+    }
+    return text;
+}
+
 void *cli_allocate(size_t count, size_t size)
 {
     void *block = calloc(count ? count : 1, size ? size : 1);

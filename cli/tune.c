@@ -90,6 +90,7 @@ static char *best_command(const char *data, const struct tune_settings *settings
 static json_t *trial_json(const struct inmo_tune_report *report, const struct inmo_tune_trial *trial)
 {
     json_t *values = json_object();
+    char text[CLI_SENTENCE];
     for (size_t n = 0; n < report->setting_count; n++) {
         json_t *number = cli_json_parsed(trial->value[n]); /* a word is not JSON */
         json_object_set_new(values, report->setting[n],
@@ -98,7 +99,7 @@ static json_t *trial_json(const struct inmo_tune_report *report, const struct in
     }
     return json_pack("{si so si so so so}", "trial", trial->number, "settings", values, "epochs", trial->epochs,
                      "ndcg@20", cli_json_number(trial->score), "deviation", cli_json_number(trial->deviation),
-                     "error", trial->error ? cli_json_text(trial->error) : json_null());
+                     "error", trial->error ? cli_json_text(cli_flags(trial->error, text)) : json_null());
 }
 
 static void print_json(const struct tune_settings *settings, const struct inmo_tune_report *report,
@@ -136,12 +137,13 @@ static void print_text(const struct tune_settings *settings, const struct inmo_t
     printf("  epochs  ndcg@20  deviation\n");
     for (size_t n = 0; n < shown; n++) {
         const struct inmo_tune_trial *trial = &report->trial[n];
+        char text[CLI_SENTENCE];
         printf("%5d", trial->number);
         for (size_t a = 0; a < report->setting_count; a++)
             printf("  %*s", width_of(report, a), trial->value[a]);
         printf("  %6d", trial->epochs);
         if (trial->error)
-            printf("  failed: %s\n", trial->error);
+            printf("  failed: %s\n", cli_flags(trial->error, text));
         else if (isfinite(trial->deviation))
             printf("  %7.5f  %9.5f\n", trial->score, trial->deviation);
         else

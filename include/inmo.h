@@ -8,7 +8,8 @@
  * Conventions, the same for every call:
  *   - A call that can fail returns enum inmo_status and takes a struct inmo_error * last (may be NULL).
  *     On failure the outputs are untouched and the error holds one sentence that names the file and line, or
- *     the option. The library never prints, exits or aborts.
+ *     the option. An option is named in backquotes as its row in the table of settings is: `learning-rate` is the
+ *     field learning_rate, and --learning-rate in the program. The library never prints, exits or aborts.
  *   - An options structure is first filled by its ..._init call and then changed; what is not changed keeps the
  *     documented default. Its first field is its size. A call refuses a structure of a size it does not know with
  *     INMO_USAGE, so a program or a binding that was compiled against another version gets an error and nothing is
@@ -101,7 +102,17 @@ struct inmo_hooks {
     int (*interrupted)(void *context);
 };
 
-/* Number of worker threads of all later calls; 0 means all cores (the default). Returns what is in force. */
+/* Number of worker threads of all later calls; 0 means all cores (the default). Returns what is in force.
+ *
+ * Two settings can only come from the environment, before the process starts; the program sets them by itself.
+ *   OMP_WAIT_POLICY=passive   Idle OpenMP threads sleep. By default they spin for milliseconds between the steps of a
+ *                             training, and take the processor from the threads they wait for when anything else
+ *                             runs: on two busy cores the same training took 12 s of processor time instead of 2,
+ *                             and 5 times as long. Requests for one person use no worker threads and do not spin.
+ *   OPENBLAS_CORETYPE         See inmo_blas_advice.
+ * OpenBLAS's own number of threads is set to one while a view lives or a training or an evaluation runs, and restored
+ * after the last of them; leave it alone meanwhile.
+ * With OPENBLAS_NUM_THREADS=1 nothing is ever changed. */
 INMO_API int inmo_set_threads(int threads);
 
 /* OpenBLAS picks its kernels when it is loaded, by the processor's model, and takes very old ones for a model it

@@ -8,6 +8,7 @@
   - cli/ includes only inmo.h, its own headers and the entrances lab/reproduce.h and limit/bench.h; examples/ only inmo.h.
   - Every symbol the static library defines for others starts with inmo_.
   - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
+  - Sentences of the library name options as `learning-rate`, not by flags of the program.
   - Real numbers are written and read by src/base/number.c only: printf and strtod follow the program's locale.
   - OpenBLAS's number of threads, which belongs to the process, is set in src/base/threads.c only.
   - A file of src/, lab/, limit/ or cli/ has at most 400 lines (a warning above, an error above 500).
@@ -89,6 +90,16 @@ def check_blas(root, errors):
             errors.append(f"{here}: sets OpenBLAS's number of threads; inmo_blas_hold of base/threads.h does")
 
 
+def check_sentences(root, errors):
+    comment, literal = re.compile(r"/\*.*?\*/|//[^\n]*", re.S), re.compile(r'"(?:[^"\\\n]|\\.)*"')
+    for path in sources(root / "src"):
+        text = comment.sub(lambda match: "\n" * match.group(0).count("\n"), path.read_text(encoding="utf-8"))
+        for number, line in enumerate(text.splitlines(), 1):
+            for word in literal.findall(line):
+                if re.search(r"(?<![-\w])--[a-z%]", word):
+                    errors.append(f"{path.relative_to(root)}:{number}: {word} names a flag of the program, not an option")
+
+
 def check_numbers(root, errors):
     literal, real = re.compile(r'"(?:[^"\\]|\\.)*"'), re.compile(r"%[-+ #0-9.*]*l?[aAeEfFgG]")
     for path in [path for folder in ("src", "lab") for path in sources(root / folder)]:
@@ -158,6 +169,7 @@ def main():
     check_outside(root, "examples", False, errors)
     check_blas(root, errors)
     check_numbers(root, errors)
+    check_sentences(root, errors)
     check_length(root, errors, warnings)
     if len(sys.argv) == 4:
         check_symbols(root, sys.argv[2], sys.argv[3], errors)

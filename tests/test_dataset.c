@@ -163,7 +163,7 @@ static void force_and_directories(void **state)
     (void)state;
     assert_int_equal(inmo_dataset_save(old, directory, 1, NULL), INMO_OK);
     assert_int_equal(inmo_dataset_save(fresh, directory, 0, &error), INMO_EXISTS);
-    assert_non_null(strstr(error.message, "--force"));
+    assert_non_null(strstr(error.message, "`force`"));
     assert_int_equal(inmo_dataset_open(directory, &opened, NULL), INMO_OK);
     datasets_equal(old, opened);
     inmo_dataset_free(opened);

@@ -366,7 +366,7 @@ static void test_stages(void **state)
     options.valid_users = 0;
     options.loss = "listwise";
     must_fail(inmo_train(data, &options, NULL, &model, &report, &error), INMO_USAGE,
-              "--loss: found 'listwise', expected bpr or bce");
+              "`loss`: found 'listwise', expected bpr or bce");
     inmo_model_free(other);
     inmo_model_free(model);
     inmo_dataset_free(data);

@@ -338,14 +338,14 @@ static void test_bad_options(void **state)
     inmo_eval_options_init(&options);
     for (size_t n = 0; n < COUNT(bad_ks); n++) {
         options.ks = bad_ks[n];
-        must_fail(inmo_evaluate(model, data, &options, NULL, &report, &error), INMO_USAGE, "--k");
+        must_fail(inmo_evaluate(model, data, &options, NULL, &report, &error), INMO_USAGE, "`k`");
     }
     options.ks = "20";
     options.part = "train";
-    must_fail(inmo_evaluate(model, data, &options, NULL, &report, &error), INMO_USAGE, "--part");
+    must_fail(inmo_evaluate(model, data, &options, NULL, &report, &error), INMO_USAGE, "`part`");
     options.part = "test";
     options.eval_alpha = "half";
-    must_fail(inmo_evaluate(model, data, &options, NULL, &report, &error), INMO_USAGE, "--eval-alpha");
+    must_fail(inmo_evaluate(model, data, &options, NULL, &report, &error), INMO_USAGE, "`eval-alpha`");
     options.eval_alpha = NULL;
     must_fail(inmo_evaluate(model, untested, &options, NULL, &report, &error), INMO_INPUT, "no test interactions");
     options.part = "valid";

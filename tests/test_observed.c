@@ -385,7 +385,7 @@ static void test_recommend_all(void **state)
             must_fail(inmo_recommend_all(world.view, all.k, all.include_seen, NULL, compare_row, &all, &error),
                       INMO_INTERRUPTED, "stopped");
             assert_int_equal(all.rows, 3);
-            must_fail(inmo_recommend_all(world.view, 0, 0, NULL, compare_row, &all, &error), INMO_USAGE, "--k");
+            must_fail(inmo_recommend_all(world.view, 0, 0, NULL, compare_row, &all, &error), INMO_USAGE, "`k`");
             close_world(&world);
         }
     inmo_set_threads(1);
@@ -435,7 +435,7 @@ static void test_similar(void **state)
     list = NULL;
     must_fail(inmo_similar(view, "i0", "u0", 2, &list, &error), INMO_USAGE, "either");
     must_fail(inmo_similar(view, NULL, NULL, 2, &list, &error), INMO_USAGE, "either");
-    must_fail(inmo_similar(view, "i0", NULL, 0, &list, &error), INMO_USAGE, "--k");
+    must_fail(inmo_similar(view, "i0", NULL, 0, &list, &error), INMO_USAGE, "`k`");
     must_fail(inmo_similar(view, "nothing", NULL, 2, &list, &error), INMO_UNKNOWN, "item 'nothing'");
     must_fail(inmo_similar(view, NULL, "nobody", 2, &list, &error), INMO_UNKNOWN, "user 'nobody'");
     assert_null(list);

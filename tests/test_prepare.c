@@ -385,7 +385,7 @@ static void long_chain(void **state)
     }
     inmo_prepare_options_init(&options);
     options.k_core = 2;
-    prepare_fails(log, &options, INMO_INPUT, "200000 removed by --k-core 2");
+    prepare_fails(log, &options, INMO_INPUT, "200000 removed by `k-core` 2");
     add(log, "u0", "i100000", 0, 0); /* a ring stays */
     add(log, "u1", "i0", 0, 0);
     dataset = prepare(log, &options);
@@ -427,7 +427,7 @@ static void shares(void **state)
     (void)state;
     for (size_t n = 0; n < sizeof BAD / sizeof BAD[0]; n++) {
         assert_int_equal(inmo_split_parse(BAD[n], &split, &error), INMO_USAGE);
-        assert_non_null(strstr(error.message, "--split"));
+        assert_non_null(strstr(error.message, "`split`"));
     }
     assert_int_equal(split.valid, 2);
     assert_int_equal(inmo_split_parse("72.5/7.4999999/20.0000001", &split, &error), INMO_OK);
@@ -452,40 +452,40 @@ static void errors_name_the_option(void **state)
     empty->bad_lines = 2;
     empty->highest_rating = 2.5;
     prepare_fails(empty, &options, INMO_INPUT,
-                  "50 interactions read, 48 not above the rating threshold of --min-rating "
+                  "50 interactions read, 48 not above the rating threshold of `min-rating` "
                   "(highest rating seen 2.5), 2 passed over as bad lines");
     add(log, "ann", "item-1", 0, 0);
     wrong = options;
     wrong.k_core = 3;
     prepare_fails(log, &wrong, INMO_INPUT,
-                  "21 interactions read, 1 merged as duplicates, 20 removed by --k-core 3");
+                  "21 interactions read, 1 merged as duplicates, 20 removed by `k-core` 3");
     wrong = options;
     wrong.k_core = -1;
-    prepare_fails(log, &wrong, INMO_USAGE, "--k-core is -1");
+    prepare_fails(log, &wrong, INMO_USAGE, "`k-core` is -1");
     wrong = options;
     wrong.by = "time";
-    prepare_fails(log, &wrong, INMO_USAGE, "--columns");
+    prepare_fails(log, &wrong, INMO_USAGE, "`columns`");
     wrong = options;
     wrong.by = "column";
-    prepare_fails(log, &wrong, INMO_USAGE, "--columns");
+    prepare_fails(log, &wrong, INMO_USAGE, "`columns`");
     wrong = options;
     wrong.by = "magic";
     prepare_fails(log, &wrong, INMO_USAGE, "random|time|column");
     wrong = options;
     wrong.scenario = "new";
-    prepare_fails(log, &wrong, INMO_USAGE, "--scenario is \"new\"");
+    prepare_fails(log, &wrong, INMO_USAGE, "`scenario` is \"new\"");
     wrong = options;
     wrong.hold_out = 0.1;
-    prepare_fails(log, &wrong, INMO_USAGE, "--hold-out");
+    prepare_fails(log, &wrong, INMO_USAGE, "`hold-out`");
     wrong = options;
     wrong.hold_out = 1.5;
-    prepare_fails(log, &wrong, INMO_USAGE, "--hold-out is 1.5; it must be between 0 and 1");
+    prepare_fails(log, &wrong, INMO_USAGE, "`hold-out` is 1.5; it must be between 0 and 1");
     wrong = options;
     wrong.new_share = 0.0 / 0.0;
-    prepare_fails(log, &wrong, INMO_USAGE, "--new-share");
+    prepare_fails(log, &wrong, INMO_USAGE, "`new-share`");
     wrong = options;
     wrong.seed = UINT64_MAX;
-    prepare_fails(log, &wrong, INMO_USAGE, "--seed is 18446744073709551615");
+    prepare_fails(log, &wrong, INMO_USAGE, "`seed` is 18446744073709551615");
     wrong = options;
     wrong.split = "70/10/10";
     prepare_fails(log, &wrong, INMO_USAGE, "sum to 100");

@@ -403,10 +403,10 @@ static void several_files(void **state)
     put("time.tsv", "a\tx\t5\t1\n");
     expect_errors(
         (const char *const[]){"one.tsv", "time.tsv"}, 2, NULL, INMO_INPUT,
-        "time.tsv has a time column and one.tsv has none, expected files alike; --columns can make them so");
+        "time.tsv has a time column and one.tsv has none, expected files alike; `columns` can make them so");
     expect_errors(
         (const char *const[]){"time.tsv", "one.tsv"}, 2, NULL, INMO_INPUT,
-        "one.tsv has no time column and time.tsv has one, expected files alike; --columns can make them so");
+        "one.tsv has no time column and time.tsv has one, expected files alike; `columns` can make them so");
 }
 
 struct heard {

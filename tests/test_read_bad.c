@@ -19,11 +19,11 @@ static void column_counts(void **state)
     refuse("a.csv", "user,text,item\na,b,c\na,b,c,\n", "a.csv:3: found 4 columns, expected 3 (user,-,item)");
     refuse(
         "a.tsv", "1\t2\t3\t4\t5\n",
-        "a.tsv:1: found 5 columns without a header, expected 2 to 4 (user,item,rating,time); --columns says which "
+        "a.tsv:1: found 5 columns without a header, expected 2 to 4 (user,item,rating,time); `columns` says which "
         "column is which");
     refuse("a.txt", "alone\n",
            "a.txt:1: found 1 column in \"alone\", expected at least a user and an item; "
-           "--separator says what stands between them");
+           "`separator` says what stands between them");
 }
 
 static void numbers(void **state)
@@ -66,13 +66,13 @@ static void ids(void **state)
     put_bytes("i.tsv", "a\tx\nb\tlong-item-\0-c\n", 21);
     expect_error("i.tsv", NULL, INMO_INPUT, "i.tsv:2: found a NUL byte in the item, expected text");
     refuse("i.tsv", "a\tx\na\tcaf\xe9\n",
-           "i.tsv:2: found the byte 0xe9 in the item, expected UTF-8 text; --encoding names another one, such as "
+           "i.tsv:2: found the byte 0xe9 in the item, expected UTF-8 text; `encoding` names another one, such as "
            "latin-1");
     refuse("i.tsv", "a\tx\na\toverlong \xc0\xaf\n",
-           "i.tsv:2: found the byte 0xc0 in the item, expected UTF-8 text; --encoding names another one, such as "
+           "i.tsv:2: found the byte 0xc0 in the item, expected UTF-8 text; `encoding` names another one, such as "
            "latin-1");
     refuse("i.tsv", "a\tx\na\tsurrogate \xed\xa0\x80\n",
-           "i.tsv:2: found the byte 0xed in the item, expected UTF-8 text; --encoding names another one, such as "
+           "i.tsv:2: found the byte 0xed in the item, expected UTF-8 text; `encoding` names another one, such as "
            "latin-1");
     memset(text + 6, 'z', 4097);
     refuse("i.tsv", text, "i.tsv:2: found an item of 4097 bytes, expected at most 4096");
@@ -242,7 +242,7 @@ static void json(void **state)
     expect_error(
         "j.json", NULL, INMO_INPUT,
         "j.json:1: found what is not JSON (unable to decode byte 0xe9 near '\"caf', column 33), expected an "
-        "object in UTF-8; --encoding names another one, such as latin-1");
+        "object in UTF-8; `encoding` names another one, such as latin-1");
     refuse("j.json", "[\n{\"user\":1,\"item\":2}\n]\n",
            "j.json:1: found a JSON array, expected an object a line; jq -c '.[]' writes them so");
     refuse("j.json", "[{\"user\":1,\"item\":2}]\n",
@@ -252,7 +252,7 @@ static void json(void **state)
     options.columns = "user,item";
     put("j.json", "{\"user_id\":\"a\",\"business_id\":\"x\"}\n");
     expect_error("j.json", &options, INMO_USAGE,
-                 "--columns: found user,item, expected none because j.json is read as JSON lines");
+                 "`columns`: found user,item, expected none because j.json is read as JSON lines");
 }
 
 static void options_that_cannot_be(void **state)
@@ -262,37 +262,37 @@ static void options_that_cannot_be(void **state)
     put("o.tsv", "a\tx\n");
     options.columns = "user,thing";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--columns user,thing: found \"thing\", expected user, item, rating, time, split or -");
+                 "`columns` user,thing: found \"thing\", expected user, item, rating, time, split or -");
     options.columns = "user,item,user";
-    expect_error("o.tsv", &options, INMO_USAGE, "--columns user,item,user: found user twice, expected it once");
+    expect_error("o.tsv", &options, INMO_USAGE, "`columns` user,item,user: found user twice, expected it once");
     options.columns = "user,rating";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--columns user,rating: found no item, expected both user and item");
+                 "`columns` user,rating: found no item, expected both user and item");
     options.columns = "";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--columns : found \"\", expected user, item, rating, time, split or -");
+                 "`columns` : found \"\", expected user, item, rating, time, split or -");
     options = defaults();
     options.separator = "far too long";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--separator: found \"far too long\", expected tab, comma, semicolon, bar, space, colon or 1 to 7 "
+                 "`separator`: found \"far too long\", expected tab, comma, semicolon, bar, space, colon or 1 to 7 "
                  "characters other than quotes and line ends");
     options = defaults();
     options.format = "excel";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--format is \"excel\"; it must be one of "
+                 "`format` is \"excel\"; it must be one of "
                  "auto|delimited|list|inter|movielens|gowalla|amazon|yelp");
     options = defaults();
     options.encoding = "klingon";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--encoding: found \"klingon\", expected utf-8, latin-1, windows-1252 or another name that "
+                 "`encoding`: found \"klingon\", expected utf-8, latin-1, windows-1252 or another name that "
                  "`iconv -l` lists");
     options.encoding = "";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--encoding: found \"\", expected utf-8, latin-1, windows-1252 or another name that `iconv -l` "
+                 "`encoding`: found \"\", expected utf-8, latin-1, windows-1252 or another name that `iconv -l` "
                  "lists");
     options.encoding = "latin1//IGNORE";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "--encoding: found \"latin1//IGNORE\", expected utf-8, latin-1, windows-1252 or another name that "
+                 "`encoding`: found \"latin1//IGNORE\", expected utf-8, latin-1, windows-1252 or another name that "
                  "`iconv -l` lists");
 }
 
@@ -303,18 +303,18 @@ static void headers(void **state)
     refuse("h.csv", "customer_id,thing\na,x\n",
            "h.csv:1: found the header \"customer_id,thing\" without an item, expected names such as user, item, "
            "rating, time; "
-           "--columns says which column is which");
+           "`columns` says which column is which");
     refuse("h.csv", "person,thing,grade\na,x,4\n",
            "h.csv:1: found the header \"person,thing,grade\", expected names such as user, item, rating, time; "
-           "--columns says which column is which");
+           "`columns` says which column is which");
     refuse("h.csv", "user\na\n",
            "h.csv:1: found the header \"user\" without an item, expected names such as user, item, rating, time; "
-           "--columns says which column is which");
+           "`columns` says which column is which");
     options.header = "yes";
     put("h.csv", "person,thing\na,x\n");
     expect_error("h.csv", &options, INMO_INPUT,
                  "h.csv:1: found the header \"person,thing\", expected names such as user, item, rating, time; "
-                 "--columns says which column is which");
+                 "`columns` says which column is which");
 }
 
 int main(void)

@@ -70,7 +70,7 @@ static void refused(void **state)
     expect_no_ids("i.txt", NULL, INMO_INPUT, "i.txt:2: found a NUL byte, expected one id a line");
     put("i.txt", "a\n\ncaf\xe9\n");
     expect_no_ids("i.txt", NULL, INMO_INPUT,
-                  "i.txt:3: found the byte 0xe9 in the id, expected UTF-8 text; --encoding names another one, such "
+                  "i.txt:3: found the byte 0xe9 in the id, expected UTF-8 text; `encoding` names another one, such "
                   "as latin-1");
     memset(text, 'z', 4097);
     put_bytes("i.txt", text, 4096);
@@ -83,7 +83,7 @@ static void refused(void **state)
     expect_no_ids("none.txt", NULL, INMO_IO, "cannot open none.txt: No such file or directory");
     expect_no_ids(".", NULL, INMO_IO, "cannot read .: Is a directory");
     expect_no_ids("i.txt", "klingon", INMO_USAGE,
-                  "--encoding: found \"klingon\", expected utf-8, latin-1, windows-1252 or another name that "
+                  "`encoding`: found \"klingon\", expected utf-8, latin-1, windows-1252 or another name that "
                   "`iconv -l` lists");
     expect_no_ids("/dev/null", NULL, INMO_INPUT, "/dev/null is empty, expected one id a line");
     expect_no_ids("/dev/zero", NULL, INMO_INPUT, "/dev/zero:1: found a NUL byte, expected one id a line");

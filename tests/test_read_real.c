@@ -102,7 +102,7 @@ static void comments(void **state)
     struct inmo_read_options options = defaults();
     static const char message[] =
         "m.tsv:1: found the comment \"# plays of 2024\", expected an interaction or a header with names such as "
-        "user, item; with --columns it is passed over, with --header no it is read";
+        "user, item; with `columns` it is passed over, with `header` no it is read";
     (void)state;
     put("m.tsv", "# plays of 2024\na\tx\nb\ty\n");
     expect_error("m.tsv", NULL, INMO_INPUT, message);

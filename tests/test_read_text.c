@@ -132,7 +132,7 @@ static void wide_text_that_is_not(void **state)
               "a\0\t\0x\0\n\0b\0\t\0\0\xd8\n\0",
               18);
     expect_error("w.txt", NULL, INMO_INPUT,
-                 "w.txt:2: found the byte 0x00, expected UTF-16LE text; --encoding says what else it is");
+                 "w.txt:2: found the byte 0x00, expected UTF-16LE text; `encoding` says what else it is");
     put_bytes("w.txt",
               "\xff\xfe"
               "a\0\t\0x\0\n\0b",
@@ -198,10 +198,10 @@ static void named(void **state)
     expect_log("n.csv", &options, "\xe2\x80\x9cquoted\xe2\x80\x9d \xe2\x82\xac\n");
     put("n.csv", "a,x\nb,caf\x81\n");
     expect_error("n.csv", &options, INMO_INPUT,
-                 "n.csv:2: found the byte 0x81, expected windows-1252 text; --encoding says what else it is");
+                 "n.csv:2: found the byte 0x81, expected windows-1252 text; `encoding` says what else it is");
     put("n.csv", "a,x\rb,y\rb,caf\x81\r");
     expect_error("n.csv", &options, INMO_INPUT,
-                 "n.csv:3: found the byte 0x81, expected windows-1252 text; --encoding says what else it is");
+                 "n.csv:3: found the byte 0x81, expected windows-1252 text; `encoding` says what else it is");
     put("n.csv", "\x82\xa0,\x83\x41\n");
     options.encoding = "shift_jis";
     expect_log("n.csv", &options, "\xe3\x81\x82 \xe3\x82\xa2\n");

@@ -192,7 +192,7 @@ static void test_no_checkpoint(void **state)
     (void)state;
     must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 0");
     options.resume = 1;
-    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_USAGE, "--resume");
+    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_USAGE, "`resume`");
     options.resume = 0;
     options.checkpoint = "no/such/folder/checkpoint";
     left = 5;
@@ -364,7 +364,7 @@ static void test_not_finite(void **state)
         inmo_tensorfile_close(file);
         free(parameter);
         options.checkpoint = "poisoned";
-        must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_NUMERIC, "--learning-rate");
+        must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_NUMERIC, "`learning-rate`");
         assert_non_null(strstr(error.message, "epoch 0 (step 5)"));
         assert_null(model);
     }

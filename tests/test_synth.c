@@ -257,20 +257,20 @@ static void refusals(void **state)
     struct inmo_error error;
     (void)state;
     put("there.tsv", "old\n");
-    refuse(&options, "there.tsv", INMO_EXISTS, "there.tsv exists already; --force replaces it");
+    refuse(&options, "there.tsv", INMO_EXISTS, "there.tsv exists already; `force` replaces it");
     assert_int_equal(inmo_synth(&options, "nowhere/log.tsv", 0, NULL, &error), INMO_IO);
     options = small(100, 101, 20, 5);
-    refuse(&options, "no.tsv", INMO_USAGE, "--users is 101; with --interactions 100 it must be at most that");
+    refuse(&options, "no.tsv", INMO_USAGE, "`users` is 101; with `interactions` 100 it must be at most that");
     options = small(100, 10, 4, 5);
-    refuse(&options, "no.tsv", INMO_USAGE, "--groups is 5; with --items 4 it must be at most that");
+    refuse(&options, "no.tsv", INMO_USAGE, "`groups` is 5; with `items` 4 it must be at most that");
     options = small(201, 10, 20, 5);
     refuse(&options, "no.tsv", INMO_USAGE,
-           "--interactions is 201; 10 users and 20 items have room for 200 at most");
+           "`interactions` is 201; 10 users and 20 items have room for 200 at most");
     options = small(0, 10, 20, 5);
-    refuse(&options, "no.tsv", INMO_USAGE, "--interactions is 0; it must be between 1 and 1000000000000");
+    refuse(&options, "no.tsv", INMO_USAGE, "`interactions` is 0; it must be between 1 and 1000000000000");
     options = small(100, 10, 20, 5);
     options.purity = NAN;
-    refuse(&options, "no.tsv", INMO_USAGE, "--purity is nan; it must be between 0 and 1");
+    refuse(&options, "no.tsv", INMO_USAGE, "`purity` is nan; it must be between 0 and 1");
     /* Stopped: what was there stays, nothing is left aside. */
     options = small(200000, 0, 0, 12);
     assert_int_equal(inmo_synth(&options, "there.tsv", 1, &hooks, &error), INMO_INTERRUPTED);

@@ -450,7 +450,7 @@ static void test_ease_refuses(void **state)
     data.items = (struct inmo_idmap){.count = MANY, .offset = id_offset, .text = text};
     data.train = (struct inmo_csr){1, MANY, offset, column};
     must_fail(inmo_train(&data, &options, NULL, &model, NULL, &error), INMO_MEMORY,
-              "--model item-knn needs little");
+              "`model` item-knn needs little");
     options.most_items = 3;
     must(inmo_train(&data, &options, NULL, &model, NULL, &error));
     inmo_model_free(model);

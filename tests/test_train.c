@@ -358,7 +358,7 @@ static void test_options_out_of_bounds(void **state)
         const double real[] = {setting->least - 1, setting->most * 1.001 + 1e-9, NAN, INFINITY};
         const double whole[] = {setting->least - 1, setting->most + 1};
         char option[64];
-        snprintf(option, sizeof option, "--%s", setting->name);
+        snprintf(option, sizeof option, "`%s`", setting->name);
         for (size_t value = 0; value < COUNT(real); value++) {
             struct inmo_train_options options = small_options("inmo-lightgcn");
             char *field = (char *)&options + setting->offset;

@@ -72,7 +72,7 @@ static void test_bad_spaces(void **state)
         {"max-seconds=1|2", 0, "found \"max-seconds\", expected the name of a setting"},
         {"model=mf|lightgcn", 0, "model cannot be searched"},
         {"seed=1|2", 0, "seed cannot be searched"},
-        {"epochs=1|2", 1, "epochs cannot be searched: --method halving"},
+        {"epochs=1|2", 1, "epochs cannot be searched: `method` halving"},
         {"eval-every=1|2", 1, "eval-every cannot be searched"},
         {"layers=2|x", 0, "layers: found \"x\", expected a whole number from 0 to 16"},
         {"layers=2|", 0, "layers: found \"\", expected a whole number"},

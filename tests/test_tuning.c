@@ -293,7 +293,7 @@ static void test_time_is_up(void **state)
         struct inmo_error error = {0};
         report = NULL;
         must_fail(inmo_tune(data, &fixed, &options, NULL, NULL, &report, &error), INMO_USAGE,
-                  "all 3 trials failed; the first: --per-trial-seconds");
+                  "all 3 trials failed; the first: `per-trial-seconds`");
     }
     inmo_dataset_free(data);
 }
@@ -344,14 +344,14 @@ static void test_refused(void **state)
     options.method = "random";
     for (const char *const *bad = (const char *const[]){"", "1,", "x", "1,1", "-1", "1;2", NULL}; *bad; bad++) {
         options.seeds = *bad;
-        must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "--seeds: ");
+        must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "`seeds`: ");
     }
     options.seeds = "1";
     must_fail(inmo_tune(data, &popular, &options, "d", NULL, &report, &error), INMO_UNSUPPORTED,
               "popular is not trained");
     must_fail(inmo_tune(unsplit, &fixed, &options, "d", NULL, &report, &error), INMO_INPUT, "no validation part");
     fixed.batch = 0;
-    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "--batch is 0");
+    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "`batch` is 0");
     assert_int_not_equal(access("d", F_OK), 0); /* refused before anything was made */
     assert_null(report);
     inmo_dataset_free(unsplit);

@@ -275,7 +275,7 @@ static void test_filters(void **state)
     list_is(world.view, &query, "");
     query.k = 0;
     list = NULL;
-    must_fail(inmo_recommend(world.view, &query, &list, &error), INMO_USAGE, "--k");
+    must_fail(inmo_recommend(world.view, &query, &list, &error), INMO_USAGE, "`k`");
     assert_null(list);
     inmo_list_free(all);
     close_world(&world);

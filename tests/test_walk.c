@@ -227,7 +227,7 @@ static void test_refused(void **state)
     struct inmo_model *model = NULL;
     (void)state;
     options.walks = 1;
-    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_USAGE, "--walks");
+    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_USAGE, "`walks`");
     inmo_dataset_free(data);
 }
 

@@ -13,7 +13,7 @@
 
 static enum inmo_status fail_exists(struct inmo_error *error, const char *path)
 {
-    return inmo_fail(error, INMO_EXISTS, "%s exists already; --force replaces it", path);
+    return inmo_fail(error, INMO_EXISTS, "%s exists already; `force` replaces it", path);
 }
 
 enum inmo_status inmo_new_file_open(struct inmo_new_file *file, const char *path, int force,

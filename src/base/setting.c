@@ -63,15 +63,15 @@ static int is_choice(const char *choices, const char *value)
 static enum inmo_status fail_bounds(const struct inmo_setting *row, const char *value, struct inmo_error *error)
 {
     if (isfinite(row->least) && isfinite(row->most))
-        return inmo_fail(error, INMO_USAGE, "--%s is %s; it must be between %.15g and %.15g", row->name, value,
+        return inmo_fail(error, INMO_USAGE, "`%s` is %s; it must be between %.15g and %.15g", row->name, value,
                          row->least, row->most);
     if (isfinite(row->least))
-        return inmo_fail(error, INMO_USAGE, "--%s is %s; it must be a finite number, at least %.15g", row->name,
+        return inmo_fail(error, INMO_USAGE, "`%s` is %s; it must be a finite number, at least %.15g", row->name,
                          value, row->least);
     if (isfinite(row->most))
-        return inmo_fail(error, INMO_USAGE, "--%s is %s; it must be a finite number, at most %.15g", row->name,
+        return inmo_fail(error, INMO_USAGE, "`%s` is %s; it must be a finite number, at most %.15g", row->name,
                          value, row->most);
-    return inmo_fail(error, INMO_USAGE, "--%s is %s; it must be a finite number", row->name, value);
+    return inmo_fail(error, INMO_USAGE, "`%s` is %s; it must be a finite number", row->name, value);
 }
 
 static enum inmo_status check_row(const struct inmo_setting *row, const void *field, struct inmo_error *error)
@@ -95,7 +95,7 @@ static enum inmo_status check_row(const struct inmo_setting *row, const void *fi
     case 's':
         text = *(const char *const *)field;
         if (text && row->choices && !is_choice(row->choices, text))
-            return inmo_fail(error, INMO_USAGE, "--%s is \"%s\"; it must be one of %s", row->name, text,
+            return inmo_fail(error, INMO_USAGE, "`%s` is \"%s\"; it must be one of %s", row->name, text,
                              row->choices);
         return INMO_OK;
     case 'b': return INMO_OK;

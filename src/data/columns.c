@@ -84,13 +84,13 @@ enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *resul
             role++;
         if (role == INMO_ROLES)
             return inmo_fail(error, INMO_USAGE,
-                             "--columns %s: found %s, expected user, item, rating, time, split or -", text,
+                             "`columns` %s: found %s, expected user, item, rating, time, split or -", text,
                              inmo_show(shown, at, length));
         if (role != INMO_ROLE_NONE && columns.has[role])
-            return inmo_fail(error, INMO_USAGE, "--columns %s: found %s twice, expected it once", text,
+            return inmo_fail(error, INMO_USAGE, "`columns` %s: found %s twice, expected it once", text,
                              role_name[role]);
         if (columns.count == INMO_COLUMNS_MOST)
-            return inmo_fail(error, INMO_USAGE, "--columns: found more than %d columns, expected fewer",
+            return inmo_fail(error, INMO_USAGE, "`columns`: found more than %d columns, expected fewer",
                              INMO_COLUMNS_MOST);
         append(&columns, (enum inmo_role)role);
         at += length;
@@ -98,7 +98,7 @@ enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *resul
             break;
     }
     if (!columns.has[INMO_ROLE_USER] || !columns.has[INMO_ROLE_ITEM])
-        return inmo_fail(error, INMO_USAGE, "--columns %s: found no %s, expected both user and item", text,
+        return inmo_fail(error, INMO_USAGE, "`columns` %s: found no %s, expected both user and item", text,
                          columns.has[INMO_ROLE_USER] ? "item" : "user");
     *result = columns;
     return INMO_OK;

@@ -147,10 +147,10 @@ static enum inmo_status claim(const char *directory, const char *data_path, int 
     if (!is_prepared(data_path))
         return inmo_fail(error, INMO_EXISTS,
                          "%s exists already and is not a prepared data set; it is not replaced, "
-                         "not even with --force",
+                         "not even with `force`",
                          directory);
     if (!force)
-        return inmo_fail(error, INMO_EXISTS, "%s exists already; --force replaces it", directory);
+        return inmo_fail(error, INMO_EXISTS, "%s exists already; `force` replaces it", directory);
     return INMO_OK;
 }
 

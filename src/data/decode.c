@@ -62,7 +62,7 @@ static enum inmo_status open_converter(const char *encoding, iconv_t *converter,
             return inmo_fail_memory(error, "an encoding");
     }
     return inmo_fail(error, INMO_USAGE,
-                     "--encoding: found %s, expected utf-8, latin-1, windows-1252 or another name that `iconv -l` "
+                     "`encoding`: found %s, expected utf-8, latin-1, windows-1252 or another name that `iconv -l` "
                      "lists",
                      inmo_show(shown, encoding, strlen(encoding)));
 }
@@ -219,7 +219,7 @@ static enum inmo_status fail_encoding(const struct inmo_decode *decode, int cut,
                          "%s:%lld: found the end of the file inside a character, expected %s text",
                          inmo_decode_name(decode), line, decode->encoding);
     return inmo_fail(error, INMO_INPUT,
-                     "%s:%lld: found the byte 0x%02x, expected %s text; --encoding says what else it is",
+                     "%s:%lld: found the byte 0x%02x, expected %s text; `encoding` says what else it is",
                      inmo_decode_name(decode), line, (unsigned char)decode->raw[decode->begin], decode->encoding);
 }
 

@@ -54,7 +54,7 @@ static enum inmo_status parse_separator(const char *option, struct inmo_plan *pl
     if (!*text || strlen(text) > INMO_SEPARATOR_MOST || strpbrk(text, "\"\r\n")) {
         char shown[INMO_SHOWN];
         return inmo_fail(error, INMO_USAGE,
-                         "--separator: found %s, expected tab, comma, semicolon, bar, space, colon or 1 to %d "
+                         "`separator`: found %s, expected tab, comma, semicolon, bar, space, colon or 1 to %d "
                          "characters other than quotes and line ends",
                          inmo_show(shown, option, strlen(option)), INMO_SEPARATOR_MOST);
     }
@@ -181,7 +181,7 @@ static enum inmo_status fail_header(const char *name, const struct inmo_line *li
     char shown[INMO_SHOWN];
     return inmo_fail(
         error, INMO_INPUT,
-        "%s:%lld: found the header %s%s, expected names such as user, item, rating, time; --columns says "
+        "%s:%lld: found the header %s%s, expected names such as user, item, rating, time; `columns` says "
         "which column is which",
         name, (long long)line->number, inmo_show(shown, line->text, line->length), without);
 }
@@ -191,7 +191,7 @@ static enum inmo_status fail_comment(const char *name, const struct inmo_line *l
     char shown[INMO_SHOWN];
     return inmo_fail(error, INMO_INPUT,
                      "%s:%lld: found the comment %s, expected an interaction or a header with names such as user, "
-                     "item; with --columns it is passed over, with --header no it is read",
+                     "item; with `columns` it is passed over, with `header` no it is read",
                      name, (long long)line->number, inmo_show(shown, line->text, line->length));
 }
 
@@ -225,13 +225,13 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
     } else if (found < 2) {
         char shown[INMO_SHOWN];
         status = inmo_fail(error, INMO_INPUT,
-                           "%s:%lld: found 1 column in %s, expected at least a user and an item; --separator says "
+                           "%s:%lld: found 1 column in %s, expected at least a user and an item; `separator` says "
                            "what stands between them",
                            name, (long long)sample[0].number, inmo_show(shown, sample[0].text, sample[0].length));
     } else if (found > 4) {
         status = inmo_fail(error, INMO_INPUT,
                            "%s:%lld: found %zu columns without a header, expected 2 to 4 (user,item,rating,time); "
-                           "--columns says which column is which",
+                           "`columns` says which column is which",
                            name, (long long)sample[0].number, found);
     } else {
         if (found == 3 && third_is_time(plan, sample, count))
@@ -339,7 +339,7 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
     if (status != INMO_OK)
         return status;
     if (plan.layout != INMO_LAYOUT_DELIMITED && options->columns)
-        return inmo_fail(error, INMO_USAGE, "--columns: found %s, expected none because %s is read as %s",
+        return inmo_fail(error, INMO_USAGE, "`columns`: found %s, expected none because %s is read as %s",
                          options->columns, name, plan.layout == INMO_LAYOUT_LIST ? "lists" : "JSON lines");
     if (plan.layout == INMO_LAYOUT_JSON)
         status = inmo_json_columns(name, &sample[0], &plan.columns, error);

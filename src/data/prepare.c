@@ -85,16 +85,16 @@ static enum inmo_status check_options(struct preparation *p, struct inmo_error *
         p->scenario++;
     if (strcmp(o->by, "time") == 0 && !p->log->has_time)
         return inmo_fail(error, INMO_USAGE,
-                         "--by time needs times, and the log has none; --columns says which column "
+                         "`by` time needs times, and the log has none; `columns` says which column "
                          "is the time");
     if (strcmp(o->by, "column") == 0 && !p->log->has_part)
         return inmo_fail(error, INMO_USAGE,
-                         "--by column needs a split column, and the log has none; --columns says "
+                         "`by` column needs a split column, and the log has none; `columns` says "
                          "which column is the split");
     if (strcmp(o->by, "column") != 0 && o->hold_out > 0)
         return inmo_fail(error, INMO_USAGE,
-                         "--hold-out needs a split column (--columns says which one it is, --by column uses it); "
-                         "--split gives the share of validation otherwise");
+                         "`hold-out` needs a split column (`columns` says which one it is, `by` column uses it); "
+                         "`split` gives the share of validation otherwise");
     return inmo_split_parse(o->split, &p->split, error);
 }
 
@@ -107,7 +107,7 @@ static enum inmo_status fail_empty(const struct preparation *p, struct inmo_erro
     int64_t read = log->lines > log->count ? log->lines : log->count;
     inmo_text_format(&why, "nothing is left: %" PRId64 " interactions read", read);
     if (log->low_rating_lines > 0) {
-        inmo_text_format(&why, ", %" PRId64 " not above the rating threshold of --min-rating",
+        inmo_text_format(&why, ", %" PRId64 " not above the rating threshold of `min-rating`",
                          log->low_rating_lines);
         if (isfinite(log->highest_rating))
             inmo_text_format(&why, " (highest rating seen %.15g)", log->highest_rating);
@@ -117,7 +117,7 @@ static enum inmo_status fail_empty(const struct preparation *p, struct inmo_erro
     if (p->duplicates > 0)
         inmo_text_format(&why, ", %" PRId64 " merged as duplicates", p->duplicates);
     if (p->below_core > 0)
-        inmo_text_format(&why, ", %" PRId64 " removed by --k-core %d", p->below_core, p->options.k_core);
+        inmo_text_format(&why, ", %" PRId64 " removed by `k-core` %d", p->below_core, p->options.k_core);
     status = why.failed ? inmo_fail_memory(error, "a message") : inmo_fail(error, INMO_INPUT, "%s", why.data);
     inmo_text_free(&why);
     return status;
@@ -268,7 +268,7 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
         status = inmo_fail(error, INMO_INPUT,
                            "nothing is left to train on: of %" PRId64 " interactions %" PRId64
                            " went to validation, %" PRId64 " to the test and %" PRId64 " are observed only after "
-                           "training (--split, --hold-out, --new-share)",
+                           "training (`split`, `hold-out`, `new-share`)",
                            rows->offset[rows->users], inmo_csr_count(&dataset->valid),
                            inmo_csr_count(&dataset->test), inmo_csr_count(&dataset->later));
     return status;

@@ -118,7 +118,7 @@ static enum inmo_status match_log(struct inmo_reader *reader, const char *first_
         int first_has = n == 0 ? reader->log->has_time : reader->log->has_part;
         if (has[role[n]] != first_has)
             return inmo_fail(error, INMO_INPUT,
-                             "%s has %s %s column and %s has %s, expected files alike; --columns can make them so",
+                             "%s has %s %s column and %s has %s, expected files alike; `columns` can make them so",
                              reader->name, has[role[n]] ? "a" : "no", inmo_role_name(role[n]), first_name,
                              first_has ? "one" : "none");
     }

@@ -41,12 +41,12 @@ enum inmo_status inmo_split_parse(const char *text, struct inmo_split *split, st
     }
     if (!at)
         return inmo_fail(error, INMO_USAGE,
-                         "--split is \"%s\"; it must be three numbers like 70/10/20 (train, valid, "
+                         "`split` is \"%s\"; it must be three numbers like 70/10/20 (train, valid, "
                          "test in percent, at most 7 decimals)",
                          text);
     if (share[0] + share[1] + share[2] != INMO_WHOLE || share[0] == 0)
         return inmo_fail(error, INMO_USAGE,
-                         "--split is \"%s\"; its three numbers must sum to 100, the first above 0", text);
+                         "`split` is \"%s\"; its three numbers must sum to 100, the first above 0", text);
     *split = (struct inmo_split){share[0], share[1], share[2]};
     return INMO_OK;
 }

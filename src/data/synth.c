@@ -285,14 +285,14 @@ static enum inmo_status settle_sizes(struct inmo_synth_options *options, struct 
     users = options->users;
     items = options->items;
     if (users > interactions)
-        return inmo_fail(error, INMO_USAGE, "--users is %llu; with --interactions %llu it must be at most that",
+        return inmo_fail(error, INMO_USAGE, "`users` is %llu; with `interactions` %llu it must be at most that",
                          users, interactions);
     if (items < (uint64_t)options->groups)
-        return inmo_fail(error, INMO_USAGE, "--groups is %d; with --items %llu it must be at most that",
+        return inmo_fail(error, INMO_USAGE, "`groups` is %d; with `items` %llu it must be at most that",
                          options->groups, items);
     if (interactions > users * items)
         return inmo_fail(error, INMO_USAGE,
-                         "--interactions is %llu; %llu users and %llu items have room for %llu at most",
+                         "`interactions` is %llu; %llu users and %llu items have room for %llu at most",
                          interactions, users, items, users * items);
     return INMO_OK;
 }

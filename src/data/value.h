@@ -10,7 +10,7 @@
 enum { INMO_ID_LIMIT = 4096, INMO_SHOWN = 200 };
 
 /* Ends the sentence about bytes that are not UTF-8. */
-#define INMO_ENCODING_HINT "; --encoding names another one, such as latin-1"
+#define INMO_ENCODING_HINT "; `encoding` names another one, such as latin-1"
 
 /* A decimal number, spaces around it allowed: 1 and *value, or 0 (also for nan, inf and what overflows). */
 int inmo_parse_number(const char *text, size_t length, double *value);

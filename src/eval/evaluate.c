@@ -95,14 +95,14 @@ static enum inmo_status parse_ks(const char *text, struct evaluation *run, struc
         long k = strtol(at, &end, 10);
         if (end == at || (*end && (*end != ',' || !end[1])) || k < 1 || k > MOST_K || run->ks == MOST_KS)
             return inmo_fail(error, INMO_USAGE,
-                             "--k: found '%s', expected up to %d numbers from 1 to %d, like 5,10,20", text, MOST_KS,
+                             "`k`: found '%s', expected up to %d numbers from 1 to %d, like 5,10,20", text, MOST_KS,
                              MOST_K);
         run->k[run->ks++] = (int)k;
         run->longest = k > run->longest ? (int)k : run->longest;
         at = *end ? end + 1 : end;
     }
     if (run->ks == 0)
-        return inmo_fail(error, INMO_USAGE, "--k: found nothing, expected numbers like 5,10,20");
+        return inmo_fail(error, INMO_USAGE, "`k`: found nothing, expected numbers like 5,10,20");
     return INMO_OK;
 }
 
@@ -122,7 +122,7 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
     if (data->scenario == INMO_NEW_INTERACTIONS && !without_new && !(kind->backbone && kind->backbone->needs_all))
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot use new interactions: its vectors do not depend on the graph; evaluate "
-                         "--without-new, or use lightgcn, ngcf, %s",
+                         "`without-new`, or use lightgcn, ngcf, %s",
                          kind->name, inmo_models_for_unseen);
     return INMO_OK;
 }
@@ -304,7 +304,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     if (as_asked.walks > 0 && !inmo_kind_takes_walks(model->kind)) {
         status =
             inmo_fail(error, INMO_UNSUPPORTED,
-                      "--walks: %s has no scores that are products of vectors to add them to", model->kind->name);
+                      "`walks`: %s has no scores that are products of vectors to add them to", model->kind->name);
         goto done;
     }
     is_test = strcmp(options->part, "test") == 0;

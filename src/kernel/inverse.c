@@ -71,7 +71,7 @@ static enum inmo_status factorise(struct work *work, struct inmo_error *error)
         int width = size_of(work, k);
         if (LAPACKE_spotrf(LAPACK_ROW_MAJOR, 'L', width, corner, n))
             return inmo_fail(error, INMO_NUMERIC,
-                             "the matrix is not positive definite to the precision of a float; try a larger --l2");
+                             "the matrix is not positive definite to the precision of a float; try a larger `l`2");
         clear_upper(work, k);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int32_t i = k + 1; i < work->tiles; i++)
@@ -98,7 +98,7 @@ static enum inmo_status invert_factor(struct work *work, struct inmo_error *erro
             memcpy(work->row + (int64_t)r * n, tile_at(work, i, 0) + (int64_t)r * n,
                    (size_t)i * TILE * sizeof(float));
         if (LAPACKE_strtri(LAPACK_ROW_MAJOR, 'L', 'N', height, corner, n))
-            return inmo_fail(error, INMO_NUMERIC, "a factor of the matrix is singular; try a larger --l2");
+            return inmo_fail(error, INMO_NUMERIC, "a factor of the matrix is singular; try a larger `l`2");
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int32_t j = 0; j < i; j++) {
             for (int32_t m = j; m < i; m++)

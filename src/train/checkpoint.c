@@ -136,8 +136,8 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
     text = inmo_tensorfile_metadata(file, "fingerprint");
     if (!text || strcmp(text, fingerprint) != 0) {
         status = inmo_fail(error, INMO_FORMAT,
-                           "%s belongs to a run on other data or with other options; --resume needs the same (only "
-                           "--epochs, --patience and the run's own options may differ)",
+                           "%s belongs to a run on other data or with other options; `resume` needs the same (only "
+                           "`epochs`, `patience` and the run's own options may differ)",
                            path);
         goto done;
     }

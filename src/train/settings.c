@@ -54,7 +54,7 @@ static struct inmo_setting table[] = {
     {"contrast", 'r', AT(contrast), 0, 1e6, NULL, "Training", "GAMMA",
      "Weight of the contrastive loss, which pulls embeddings to their own keys (idcf)."},
     {"key-learning-rate", 'r', AT(key_learning_rate), 0, 1e3, NULL, "Training", "RATE",
-     "Learning rate of the first stage, which trains the keys; 0: --learning-rate (idcf)."},
+     "Learning rate of the first stage, which trains the keys; 0: as learning-rate (idcf)."},
     {"annealing", 'r', AT(annealing), 0, 1, NULL, "Training", "DELTA",
      "Normalization exponent in epoch n is 1 - DELTA^n / 2; 0 fixes it at 1, and 1 at 0.5."},
     {"popularity", 'r', AT(popularity), -2, 2, NULL, "Model", "GAMMA",
@@ -80,7 +80,7 @@ static struct inmo_setting table[] = {
     {"bce-negatives", 'i', AT(bce_negatives), 1, 1000, NULL, "Training", "N",
      "Negatives of each positive in the bce loss."},
     {"pretrain", 'i', AT(pretrain), 0, 1000000, NULL, "Training", "N",
-     "Epochs that each half, product and perceptron, is first trained alone; --epochs come after them (neumf "
+     "Epochs that each half, product and perceptron, is first trained alone; the epochs come after them (neumf "
      "models)."},
     {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
      "Scores are divided by this in the softmax loss."},
@@ -89,7 +89,7 @@ static struct inmo_setting table[] = {
      "which after two epochs nothing is left."},
     {"storage", 's', AT(storage), 0, 0, "float|half", "Training", "HOW",
      "How the graph layers of lightgcn models are stored during training: float, or half precision (bfloat16, sums "
-     "still in float; --dim a multiple of 32)."},
+     "still in float; dim a multiple of 32)."},
     {"order", 's', AT(order), 0, 0, INMO_ORDERS, "Training", "HOW",
      "How nodes are numbered during training, for the caches (all graph and inmo models)."},
     {"seed", 'u', AT(seed), 0, 9007199254740991.0, NULL, "Training", "N",
@@ -308,9 +308,9 @@ enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *option
     if (size != sizeof *options)
         return inmo_fail_size(error, "inmo_train_options", size, sizeof *options);
     if (!kind)
-        return inmo_fail(error, INMO_USAGE, "--model: found '%s', expected one of %s", model, inmo_model_names);
+        return inmo_fail(error, INMO_USAGE, "`model`: found '%s', expected one of %s", model, inmo_model_names);
     if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
-        return inmo_fail(error, INMO_USAGE, "--recipe: found '%s', expected fast or paper", recipe);
+        return inmo_fail(error, INMO_USAGE, "`recipe`: found '%s', expected fast or paper", recipe);
     inmo_train_options_plain(options, kind);
     for (size_t n = 0; n < sizeof paper / sizeof *paper; n++)
         if (strcmp(paper[n].model, kind->name) == 0) {
@@ -352,16 +352,16 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
         status = inmo_settings_check(setting, count, options, error);
     for (size_t n = 0; !status && n < count; n++)
         if (setting[n].choices && !*(const char *const *)((const char *)options + setting[n].offset))
-            status = inmo_fail(error, INMO_USAGE, "--%s is missing; it must be one of %s", setting[n].name,
+            status = inmo_fail(error, INMO_USAGE, "`%s` is missing; it must be one of %s", setting[n].name,
                                setting[n].choices);
     if (!status && inmo_model_kind_find(options->model)->head && !inmo_loss_find(options->loss)->judge_pairs)
         status =
-            inmo_fail(error, INMO_USAGE, "--loss: found '%s', expected %s for %s, whose score is no dot product",
+            inmo_fail(error, INMO_USAGE, "`loss`: found '%s', expected %s for %s, whose score is no dot product",
                       options->loss, inmo_loss_names_for_heads(), options->model);
     if (!status && options->walks > 0 && !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
         status = inmo_fail(error, INMO_USAGE,
-                           "--walks: %s has no scores that are products of vectors to add them to", options->model);
+                           "`walks`: %s has no scores that are products of vectors to add them to", options->model);
     if (!status && options->resume && !options->checkpoint)
-        status = inmo_fail(error, INMO_USAGE, "--resume: no --checkpoint file to go on from");
+        status = inmo_fail(error, INMO_USAGE, "`resume`: no `checkpoint` file to go on from");
     return status;
 }

@@ -190,8 +190,8 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
     if (!isfinite(loss))
         return inmo_fail(
             error, INMO_NUMERIC,
-            "the loss is not finite in epoch %d (step %lld); try a smaller --learning-rate (now %g) or a "
-            "larger --l2 (now %g)",
+            "the loss is not finite in epoch %d (step %lld); try a smaller `learning-rate` (now %g) or a "
+            "larger `l`2 (now %g)",
             trainer->epoch, (long long)trainer->step, trainer->options->learning_rate, trainer->options->l2);
     trainer->loss_sum += loss;
     trainer->step++;

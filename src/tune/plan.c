@@ -27,7 +27,7 @@ static const struct inmo_setting table[] = {
     {"halving-rate", 'i', AT(halving_rate), 2, 100, NULL, "Search", "N",
      "Halving: the best 1/N of the trials go on, for N times as many epochs."},
     {"least-epochs", 'i', AT(least_epochs), 0, 1000000, NULL, "Search", "N",
-     "Halving: epochs of the shortest trials, at least; 0: --eval-every."},
+     "Halving: epochs of the shortest trials, at least; 0: as eval-every."},
     {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Run", "S",
      "Stop the search after this wall time, to go on later; 0: no limit."},
     {"per-trial-seconds", 'r', AT(per_trial_seconds), 0, 1e9, NULL, "Run", "S",
@@ -66,12 +66,12 @@ static enum inmo_status read_seeds(const char *text, uint64_t *seed, size_t *cou
         if (isdigit((unsigned char)*rest))
             number = strtoull(rest, &end, 10);
         if (!end || errno || number > (UINT64_C(1) << 53) || (*end && *end != ','))
-            return inmo_fail(error, INMO_USAGE, "--seeds: found \"%.60s\", expected whole numbers: 1,2,3", text);
+            return inmo_fail(error, INMO_USAGE, "`seeds`: found \"%.60s\", expected whole numbers: 1,2,3", text);
         for (size_t n = 0; n < *count; n++)
             if (seed[n] == number)
-                return inmo_fail(error, INMO_USAGE, "--seeds: %" PRIu64 " stands twice in %.60s", number, text);
+                return inmo_fail(error, INMO_USAGE, "`seeds`: %" PRIu64 " stands twice in %.60s", number, text);
         if (*count == INMO_MOST_SEEDS)
-            return inmo_fail(error, INMO_USAGE, "--seeds: more than %d", INMO_MOST_SEEDS);
+            return inmo_fail(error, INMO_USAGE, "`seeds`: more than %d", INMO_MOST_SEEDS);
         seed[(*count)++] = number;
         rest = *end ? end + 1 : NULL;
     } while (rest);
@@ -84,14 +84,14 @@ static enum inmo_status count_trials(const struct inmo_space *space, const struc
     for (size_t n = 0; space->in_order && n < space->axis_count; n++)
         if (!space->axis[n].count)
             return inmo_fail(error, INMO_USAGE,
-                             "--method grid: %s is a range; a grid needs its values, as in %s=%g..%g%s:5",
+                             "`method` grid: %s is a range; a grid needs its values, as in %s=%g..%g%s:5",
                              space->axis[n].row->name, space->axis[n].row->name, space->axis[n].least,
                              space->axis[n].most, space->axis[n].logarithmic ? ":log" : "");
     *trials = options->trials ? options->trials : DEFAULT_TRIALS;
     if (space->in_order && !options->trials) {
         if (space->size == 0 || space->size > MOST_TRIALS)
             return inmo_fail(error, INMO_USAGE,
-                             "--method grid: more than %d combinations; search fewer, or by --method random",
+                             "`method` grid: more than %d combinations; search fewer, or by `method` random",
                              MOST_TRIALS);
         *trials = (int)space->size;
     }
@@ -142,7 +142,7 @@ static enum inmo_status check(const struct inmo_dataset *data, const struct inmo
     const struct inmo_model_kind *kind = NULL;
     enum inmo_status status = inmo_settings_check(table, sizeof table / sizeof *table, options, error);
     if (!status && (!options->method || !options->seeds))
-        status = inmo_fail(error, INMO_USAGE, "--%s is missing", options->method ? "seeds" : "method");
+        status = inmo_fail(error, INMO_USAGE, "`%s` is missing", options->method ? "seeds" : "method");
     if (!status)
         status = inmo_train_options_check(fixed, error);
     kind = status ? NULL : inmo_model_kind_find(fixed->model);

@@ -25,11 +25,11 @@ static const char *obstacle(const struct inmo_setting *row, int halving)
     if (row->offset == FIELD(model))
         return "the other settings' defaults depend on it; search each model by itself";
     if (row->offset == FIELD(seed))
-        return "a good seed is luck; --seeds takes the mean over several";
+        return "a good seed is luck; `seeds` takes the mean over several";
     if (halving && row->offset == FIELD(epochs))
-        return "--method halving sets it";
+        return "`method` halving sets it";
     if (halving && row->offset == FIELD(eval_every))
-        return "--method halving validates every trial at the same epochs";
+        return "`method` halving validates every trial at the same epochs";
     return NULL;
 }
 
@@ -47,7 +47,7 @@ static enum inmo_status find_row(const char *name, int halving, const struct inm
         return INMO_OK;
     }
     if (found)
-        return inmo_fail(error, INMO_USAGE, "--search: %s cannot be searched: %s", name, obstacle(found, halving));
+        return inmo_fail(error, INMO_USAGE, "`search`: %s cannot be searched: %s", name, obstacle(found, halving));
     for (size_t n = 0; n < count; n++)
         if (!obstacle(table + n, halving))
             inmo_text_format(&names, "%s%s", names.length ? ", " : "", table[n].name);
@@ -55,7 +55,7 @@ static enum inmo_status find_row(const char *name, int halving, const struct inm
     if (!list)
         return inmo_fail_memory(error, "the search");
     status =
-        inmo_fail(error, INMO_USAGE, "--search: found \"%.60s\", expected the name of a setting: %s", name, list);
+        inmo_fail(error, INMO_USAGE, "`search`: found \"%.60s\", expected the name of a setting: %s", name, list);
     inmo_free(list);
     return status;
 }
@@ -64,7 +64,7 @@ static enum inmo_status fail_value(const struct inmo_setting *row, const char *f
 {
     char expected[512];
     inmo_setting_expected(row, expected, sizeof expected);
-    return inmo_fail(error, INMO_USAGE, "--search: %s: found \"%.60s\", expected %s", row->name, found, expected);
+    return inmo_fail(error, INMO_USAGE, "`search`: %s: found \"%.60s\", expected %s", row->name, found, expected);
 }
 
 /* Adds a value in its one spelling. twice_is_wrong: otherwise a value that is there is passed over. */
@@ -80,7 +80,7 @@ static enum inmo_status add_value(struct inmo_axis *axis, const char *text, int 
     for (size_t n = 0; n < axis->count; n++)
         if (strcmp(axis->value[n], spelled) == 0)
             return twice_is_wrong
-                       ? inmo_fail(error, INMO_USAGE, "--search: %s: %s stands twice", axis->row->name, spelled)
+                       ? inmo_fail(error, INMO_USAGE, "`search`: %s: %s stands twice", axis->row->name, spelled)
                        : INMO_OK;
     copy = inmo_copy_string(spelled);
     grown = copy ? inmo_resize(axis->value, axis->count, axis->count + 1, sizeof *grown) : NULL;
@@ -150,7 +150,7 @@ static enum inmo_status read_range_words(struct inmo_axis *axis, char *words, lo
             *points = strtol(words, &end, 10);
             if (!isdigit((unsigned char)*words) || *end || *points < 2 || *points > MOST_VALUES)
                 return inmo_fail(error, INMO_USAGE,
-                                 "--search: %s: found \":%.60s\", expected :log or the number of values, :2 to :%d",
+                                 "`search`: %s: found \":%.60s\", expected :log or the number of values, :2 to :%d",
                                  axis->row->name, words, MOST_VALUES);
         }
         words = next;
@@ -181,7 +181,7 @@ static enum inmo_status read_range(struct inmo_axis *axis, char *least, char *mo
     if (words)
         *words++ = 0;
     if (axis->row->type != 'i' && axis->row->type != 'r')
-        return inmo_fail(error, INMO_USAGE, "--search: %s is not a number; separate its values with |",
+        return inmo_fail(error, INMO_USAGE, "`search`: %s is not a number; separate its values with |",
                          axis->row->name);
     status = read_bound(axis->row, least, &axis->least, error);
     if (!status)
@@ -191,10 +191,10 @@ static enum inmo_status read_range(struct inmo_axis *axis, char *least, char *mo
     if (status)
         return status;
     if (!(axis->least < axis->most))
-        return inmo_fail(error, INMO_USAGE, "--search: %s: found %s..%s, expected the smaller number first",
+        return inmo_fail(error, INMO_USAGE, "`search`: %s: found %s..%s, expected the smaller number first",
                          axis->row->name, least, most);
     if (axis->logarithmic && axis->least <= 0)
-        return inmo_fail(error, INMO_USAGE, "--search: %s: a range with :log must begin above 0, found %s",
+        return inmo_fail(error, INMO_USAGE, "`search`: %s: a range with :log must begin above 0, found %s",
                          axis->row->name, least);
     /* Between whole numbers there is nothing more: they are a list. */
     if (!points && axis->row->type == 'i' && !axis->logarithmic && axis->most - axis->least < MOST_VALUES)
@@ -223,7 +223,7 @@ static enum inmo_status read_axis(struct inmo_space *space, char *piece, int hal
 
     if (!values)
         return inmo_fail(error, INMO_USAGE,
-                         "--search: found \"%.60s\", expected NAME=FROM..TO, NAME=FROM..TO:log or NAME=VALUE|VALUE",
+                         "`search`: found \"%.60s\", expected NAME=FROM..TO, NAME=FROM..TO:log or NAME=VALUE|VALUE",
                          piece);
     *values++ = 0;
     values = trimmed(values);
@@ -232,7 +232,7 @@ static enum inmo_status read_axis(struct inmo_space *space, char *piece, int hal
         return status;
     for (size_t n = 0; n < space->axis_count; n++)
         if (space->axis[n].row == axis->row)
-            return inmo_fail(error, INMO_USAGE, "--search: %s stands twice", axis->row->name);
+            return inmo_fail(error, INMO_USAGE, "`search`: %s stands twice", axis->row->name);
     space->axis_count++;
     dots = strstr(values, "..");
     if (dots) {
@@ -259,13 +259,13 @@ enum inmo_status inmo_space_parse(const char *text, int halving, struct inmo_spa
         return inmo_fail_memory(error, "the search");
     if (!*trimmed(copy))
         status =
-            inmo_fail(error, INMO_USAGE, "--search: nothing to search; expected NAME=FROM..TO or NAME=VALUE|VALUE");
+            inmo_fail(error, INMO_USAGE, "`search`: nothing to search; expected NAME=FROM..TO or NAME=VALUE|VALUE");
     while (piece && !status) {
         char *next = strchr(piece, ',');
         if (next)
             *next++ = 0;
         if (fresh.axis_count == INMO_SPACE_MOST_AXES)
-            status = inmo_fail(error, INMO_USAGE, "--search: more than %d settings", INMO_SPACE_MOST_AXES);
+            status = inmo_fail(error, INMO_USAGE, "`search`: more than %d settings", INMO_SPACE_MOST_AXES);
         else
             status = read_axis(&fresh, trimmed(piece), halving, error);
         piece = next;

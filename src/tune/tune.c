@@ -107,7 +107,7 @@ static enum inmo_status judge(enum inmo_status status, const struct inmo_train_r
         return inmo_fail(error, status, "%s", sentence->message);
     if (!status && !isfinite(report->best_score)) {
         status = INMO_USAGE;
-        failure = "--per-trial-seconds ended the training before its first validation";
+        failure = "`per-trial-seconds` ended the training before its first validation";
     }
     outcome->code = status;
     if (status) {

@@ -39,7 +39,7 @@ static enum inmo_status known_user(const struct inmo_view *view, const char *id,
     if (u < 0)
         return inmo_fail(error, INMO_UNKNOWN,
                          "user '%s' is in neither the model nor the observed interactions; recommend by a history "
-                         "instead (--items a,b,c), or add one (--observed LOG)",
+                         "instead (`items` a,b,c), or add one (`observed` LOG)",
                          id);
     if (!inmo_kind_serves_unseen(view->model->kind) && view->bound.model_user[u] < 0)
         return inmo_fail(error, INMO_UNSUPPORTED,

@@ -181,7 +181,7 @@ static enum inmo_status best_known(const struct inmo_view *view, const uint8_t *
 
 static enum inmo_status check_k(int k, struct inmo_error *error)
 {
-    return k >= 1 ? INMO_OK : inmo_fail(error, INMO_USAGE, "--k: found %d, expected a number of at least 1", k);
+    return k >= 1 ? INMO_OK : inmo_fail(error, INMO_USAGE, "`k`: found %d, expected a number of at least 1", k);
 }
 
 enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
@@ -266,7 +266,7 @@ enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, co
     int32_t self;
     enum inmo_status status = check_k(k, error);
     if (!status && !item == !user)
-        status = inmo_fail(error, INMO_USAGE, "expected either --item or --user");
+        status = inmo_fail(error, INMO_USAGE, "expected either `item` or `user`");
     if (status)
         goto done;
     self = inmo_idmap_find(ids, id);

@@ -58,8 +58,8 @@ static enum inmo_status check_memory(int32_t count, struct inmo_error *error)
         return INMO_OK;
     return inmo_fail(
         error, INMO_MEMORY,
-        "ease on %d items needs %.3g GB for its matrix of items × items, and %.3g GB are free; --most-items "
-        "%d would fit, and --model item-knn needs little",
+        "ease on %d items needs %.3g GB for its matrix of items × items, and %.3g GB are free; `most-items` "
+        "%d would fit, and `model` item-knn needs little",
         count, needed / 1e9, there / 1e9, (int)sqrt(there / 4.1));
 }
 
