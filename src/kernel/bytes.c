@@ -45,25 +45,33 @@ INLINE void block_products(int queries, int groups, const int8_t *const *query, 
     EACH(q, queries)
     _mm512_storeu_si512(out[q], sum[q]);
 #elif defined(__AVX2__)
+    /* Vectors of 8 rows at once: both, or with many queries one after the other, so that their sums leave
+     * registers free. */
+    const int vectors = queries > 2 ? 1 : 2;
     const __m256i ones = _mm256_set1_epi16(1);
-    EACH(h, 2)
-    { /* 8 rows, so that the sums of 4 queries leave registers free */
+    EACH(h, 2 / vectors)
+    {
         const uint8_t *at = code + 32 * h;
-        __m256i sum[AT_ONCE];
+        __m256i sum[AT_ONCE][2];
         EACH(q, queries)
-        sum[q] = _mm256_set1_epi32(start[q]);
+        EACH(k, vectors)
+        sum[q][k] = _mm256_set1_epi32(start[q]);
         for (int g = 0; g < groups; g++, at += BLOCK_BYTES) {
-            __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)at);
             if (h == 0)
                 __builtin_prefetch(at + AHEAD, 0, 3);
-            EACH(q, queries)
+            EACH(k, vectors)
             {
-                __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi32(group_of(query[q], g)));
-                sum[q] = _mm256_add_epi32(sum[q], _mm256_madd_epi16(pairs, ones));
+                __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(at + 32 * k));
+                EACH(q, queries)
+                {
+                    __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi32(group_of(query[q], g)));
+                    sum[q][k] = _mm256_add_epi32(sum[q][k], _mm256_madd_epi16(pairs, ones));
+                }
             }
         }
         EACH(q, queries)
-        _mm256_storeu_si256((__m256i *)(void *)(out[q] + 8 * h), sum[q]);
+        EACH(k, vectors)
+        _mm256_storeu_si256((__m256i *)(void *)(out[q] + 8 * (h + k)), sum[q][k]);
     }
 #elif defined(INMO_NEON)
     /* NEON multiplies bytes of one kind: c = code - 128 is the code with its highest bit turned over, and no
