@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "score/quantised.h"
-#include "view/view.h"
+#include "view/person.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,18 +39,23 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_recommend MODEL [REQUESTS]\n%s\n", error.message);
         return 2;
     }
+    const struct inmo_snapshot *snapshot = view->snapshot;
+    int32_t items = snapshot->graph->items;
+    struct inmo_work *work = NULL;
+    struct inmo_person person;
+    if (inmo_work_create(&work, &error))
+        return 1;
     for (int n = 0; n < requests; n++) {
         const char *history[HISTORY];
         struct inmo_query query;
         struct inmo_list *list = NULL;
-        struct inmo_person person;
         float best[32];
         int32_t item[32];
         struct inmo_top top = {20, 0, best, item};
         int64_t scored = 0;
         for (int h = 0; h < HISTORY; h++) {
             uint64_t bits = inmo_random(inmo_key(1, 98), (uint64_t)(n * HISTORY + h));
-            history[h] = inmo_idmap_id(&view->items, (int32_t)inmo_random_below(bits, (uint32_t)view->items.count));
+            history[h] = inmo_view_item_name(view, (int32_t)inmo_random_below(bits, (uint32_t)items));
         }
         inmo_query_init(&query);
         query.items = history;
@@ -61,23 +66,24 @@ int main(int argc, char **argv)
         fast[n] = 1e3 * (inmo_now() - begin);
         inmo_list_free(list);
         plain[n] = 0;
-        if (!inmo_view_has_vectors(view)) /* nothing to compare with */
+        if (!snapshot->scorer.by_dot) /* nothing to compare with */
             continue;
-        if (inmo_person_make(view, &query, &person, &error) ||
-            inmo_quantised_top(view->quantised, person.r, NULL, &top, &scored, &error))
+        inmo_work_empty(work);
+        if (inmo_person_make(view, snapshot, work, &query, &person, &error) ||
+            inmo_quantised_top(snapshot->quantised, person.r, NULL, &top, &scored, &error))
             return 1;
         scored_sum += (double)scored;
         begin = inmo_now();
-        inmo_scan_top(inmo_view_item_row(view, 0), view->items.count, view->scorer.dim, person.r, NULL, &top);
+        inmo_scan_top(inmo_snapshot_item_row(snapshot, 0), items, snapshot->scorer.dim, person.r, NULL, &top);
         plain[n] = 1e3 * (inmo_now() - begin);
-        inmo_person_free(&person);
     }
     qsort(fast, (size_t)requests, sizeof *fast, by_size);
     qsort(plain, (size_t)requests, sizeof *plain, by_size);
     printf("{\"items\": %d, \"dim\": %d, \"requests\": %d, \"recommend_p50_ms\": %.3f, \"recommend_p99_ms\": %.3f, "
            "\"plain_scan_p50_ms\": %.3f, \"items_scored_in_float\": %.0f, \"load_ms\": %.1f, \"view_ms\": %.1f}\n",
-           view->items.count, view->scorer.dim, requests, fast[requests / 2], fast[requests * 99 / 100],
+           items, snapshot->scorer.dim, requests, fast[requests / 2], fast[requests * 99 / 100],
            plain[requests / 2], scored_sum / requests, 1e3 * (loaded - begun), 1e3 * (viewed - loaded));
+    inmo_work_free(work);
     inmo_view_free(view);
     inmo_model_free(model);
     return 0;

@@ -59,7 +59,9 @@ struct writer {
     const struct inmo_view *view;
     struct inmo_query query;
     FILE *stream;
-    int human; /* a table for people rather than tab-separated lines */
+    int human;               /* a table for people rather than tab-separated lines */
+    enum inmo_status status; /* of a list within recommend_everybody */
+    struct inmo_error *error;
 };
 
 /* The n strongest reasons of an item, or NULL when none were asked for. */
@@ -183,6 +185,11 @@ static int put_row(void *context, const char *user, size_t count, const struct i
 {
     struct writer *writer = context;
 
+    if (writer->settings->explain) { /* reasons are asked for one person at a time, and so is the list then */
+        writer->query.user = user;
+        writer->status = recommend_one(writer, writer->error);
+        return writer->status != INMO_OK || ferror(writer->stream);
+    }
     if (writer->settings->common.json) {
         json_t *items = json_array();
         for (size_t n = 0; n < count; n++)
@@ -202,23 +209,15 @@ static int put_row(void *context, const char *user, size_t count, const struct i
 
 static enum inmo_status recommend_everybody(struct writer *writer, struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
+    struct inmo_query query = writer->query; /* put_row changes the writer's */
+    enum inmo_status status;
 
-    if (!writer->query.allow && !writer->query.deny && !writer->settings->explain) {
-        status = inmo_recommend_all(writer->view, writer->query.k, writer->query.include_seen, cli_hooks(), put_row,
-                                    writer, error);
-        if (status == INMO_INTERRUPTED && ferror(writer->stream))
-            status = INMO_OK; /* the commit names the write error */
-    } else {
-        struct inmo_matrix users;
-        inmo_view_users(writer->view, &users);
-        for (int64_t row = 0; row < users.rows && !status && !ferror(writer->stream); row++) {
-            writer->query.user = inmo_view_user_id(writer->view, row);
-            status = recommend_one(writer, error);
-            if (!status && cli_interrupted())
-                status = cli_fail(error, INMO_INTERRUPTED, "stopped on request");
-        }
-    }
+    writer->error = error;
+    status = inmo_recommend_all(writer->view, &query, cli_hooks(), put_row, writer, error);
+    if (writer->status)
+        status = writer->status;
+    else if (status == INMO_INTERRUPTED && ferror(writer->stream))
+        status = INMO_OK; /* the commit names the write error */
     return status;
 }
 
@@ -226,14 +225,13 @@ static enum inmo_status check(const struct cli_options *options, const struct re
                               struct inmo_error *error)
 {
     int unseen = settings->items || settings->items_file;
-    int ways = (settings->users.count > 0) + unseen + settings->all_users;
+    int somebody = settings->users.count > 0 || unseen;
     enum inmo_status status = INMO_OK;
 
-    if (ways != 1)
+    if (somebody == settings->all_users)
         status = cli_fail(error, INMO_USAGE,
-                          "found %s, expected one of --user, --items (or --items-file) and "
-                          "--all-users",
-                          ways ? "several ways to say for whom" : "nobody to recommend for");
+                          "found %s, expected --user, --items (or --items-file) or both, or --all-users",
+                          somebody ? "several ways to say for whom" : "nobody to recommend for");
     else if (settings->all_users && !settings->output)
         status = cli_fail(error, INMO_USAGE, "--all-users needs -o FILE, or -o - for standard output");
     else if (settings->include_seen && cli_given(options, "exclude-seen") && settings->exclude_seen)
@@ -274,15 +272,14 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         writer.human = !settings->output && !settings->common.json;
         if (settings->all_users)
             status = recommend_everybody(&writer, error);
+        writer.query.items = history.value;
+        writer.query.item_count = history.count;
         for (size_t n = 0; n < settings->users.count && !status; n++) {
             writer.query.user = settings->users.value[n];
             status = recommend_one(&writer, error);
         }
-        if (!status && history.count) {
-            writer.query.items = history.value;
-            writer.query.item_count = history.count;
+        if (!status && history.count && settings->users.count == 0)
             status = recommend_one(&writer, error);
-        }
         cli_hooks_end();
     }
     if (!status)
@@ -303,7 +300,8 @@ const struct cli_command cli_recommend = {
     .summary = "recommend to known users, to somebody unseen, or to everybody",
     .description =
         "Prints the k best items for each --user, for somebody nobody has seen who took --items, or for "
-        "--all-users. With --observed the model looks at a log of what happened since training, with users and "
+        "--all-users. With both --user and --items the items count beside the user's own. With --observed the "
+        "model looks at a log of what happened since training, with users and "
         "items it has never seen, and nothing is retrained.\n\n"
         "Unknown items of a history are passed over and counted; when nothing of it can be used, the list is by "
         "popularity and says so. In tab-separated output a tab or line end inside an id is written \\t, \\n or "

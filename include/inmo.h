@@ -19,8 +19,8 @@
  *   - Strings given in are copied if kept. Strings given out belong to the object they came from.
  *   - Numbers in files, settings and messages have a decimal point, whatever locale the program has set.
  *   - The same input, options and seed give the same bytes at any number of threads.
- *   - Objects are not locked: different objects may be used from different threads, and one view may be read
- *     (recommend, similar, explain) from several threads at once.
+ *   - Different objects may be used from different threads. A view may be used from any number of threads at once; no other
+ *     object is locked.
  */
 #ifndef INMO_H
 #define INMO_H
@@ -485,16 +485,61 @@ INMO_API void inmo_report_free(struct inmo_report *report);
 
 /* ---- 6. Use: model + whatever has been observed -> recommendations ------------------------------------------- */
 
-/* A view is a model looking at a graph: the interactions it was trained and validated on, and those of observed
- * (may be NULL), which may name users and items the model has never seen. Nothing is retrained. */
+/* A view is a model looking at what has been observed: the interactions it was trained and validated on, those of
+ * observed (may be NULL), and every event told to it since, of users and items the model may never have seen. Nothing is
+ * retrained.
+ *
+ * Threads: all calls but inmo_view_free may be made from any number of threads at once, on one view. Requests read an
+ * immutable snapshot and never wait for a refresh.
+ * Lifetimes: the model must outlive its views. Lists and explanations own all they show and outlive their view, except
+ * those of inmo_recommend_many. */
 struct inmo_view;
 INMO_API enum inmo_status inmo_view_create(const struct inmo_model *model, const struct inmo_log *observed,
                                            struct inmo_view **view, struct inmo_error *error);
+/* No call on the view may be under way. Waits for a refresh in the background. */
 INMO_API void inmo_view_free(struct inmo_view *view);
 
+struct inmo_event {
+    const char *user, *item;
+    int64_t time; /* seconds since 1970, or 0: unknown. Only reported (inmo_view_freshness) */
+};
+/* Tells the view what has happened: all of the events or, on failure, none. What is fresh when:
+ *   - the user's own list: with the next request. The user is folded in from the snapshot with the whole history (models
+ *     that serve nobody unseen only leave the item out of the list);
+ *   - an item nobody had seen: with the next request, folded in from its users, where the model offers unseen items;
+ *   - everybody else's lists: with the next refresh.
+ * An event that is known already changes nothing. Errors: USAGE (an empty id), MEMORY. */
+INMO_API enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
+                                            struct inmo_error *error);
+/* Forgets a user (item NULL), an item (user NULL) or one interaction. With the next request a forgotten user is unknown
+ * and a forgotten item in no list; with the next refresh nobody's representation depends on them, and what the model has
+ * learned about them (their template) is not used again. Trained parameters of others stay as they are. An item that is
+ * observed again after it was forgotten is back with the next refresh. Errors: USAGE (both NULL), UNKNOWN, MEMORY. */
+INMO_API enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, const char *item,
+                                           struct inmo_error *error);
+/* Takes a new snapshot with everything observed and forgotten so far and puts it in place; the calling thread builds it
+ * (with all worker threads), others go on with the old one. On failure the old one stays and nothing is lost. One
+ * refresh runs at a time; a second call waits for the first. Errors: MEMORY, INTERRUPTED. */
+INMO_API enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hooks *hooks,
+                                            struct inmo_error *error);
+/* The same in a thread of the view; returns at once. One that is still running is left to finish, and counts: 1 in
+ * inmo_freshness.refreshing says so. Errors: MEMORY (no thread). */
+INMO_API enum inmo_status inmo_view_refresh_in_background(struct inmo_view *view, struct inmo_error *error);
+
+struct inmo_freshness {
+    uint64_t events;             /* observed and forgotten so far */
+    uint64_t pending;            /* of these, not in the snapshot yet */
+    uint64_t refreshes;          /* finished, the view's creation aside */
+    double seconds;              /* that the last snapshot took to build */
+    int64_t newest_time;         /* largest time of an event; 0: none had one */
+    int refreshing;              /* 1: a refresh is running */
+    enum inmo_status background; /* how the last refresh in the background ended */
+};
+INMO_API void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *freshness);
+
 struct inmo_query {
-    const char *user;         /* a user in the view, or NULL and then: */
-    const char *const *items; /* the history of somebody unseen */
+    const char *user;         /* a user in the view, or NULL */
+    const char *const *items; /* the history of somebody unseen; with a user, taken beside theirs */
     size_t item_count;
     int k;                    /* length of the list; default 20 */
     int include_seen;         /* 1: items of the history may be recommended; default 0 */
@@ -512,19 +557,33 @@ struct inmo_entry {
 struct inmo_list {
     size_t count;
     struct inmo_entry *entry;
-    double coverage;     /* share of the history the model can use (template items for inmo models) */
-    int unknown_items;   /* items of the history, allow or deny list that nobody has seen; passed over */
-    int fallback;        /* 1: nothing of the history could be used, and the list is by popularity */
-    const char *measure; /* of inmo_similar: what score is, "cosine" or "weight"; else NULL */
+    double coverage;         /* share of the history the model can use (template items for inmo models) */
+    int unknown_items;       /* items of the history, allow or deny list that nobody has seen; passed over */
+    int fallback;            /* 1: nothing of the history could be used, and the list is by popularity */
+    const char *measure;     /* of inmo_similar: what score is, "cosine" or "weight"; else NULL */
+    enum inmo_status status; /* of inmo_recommend_many: why there is no list, else OK */
+    const char *problem;     /* the sentence that goes with it, else NULL */
 };
-/* Errors: UNKNOWN (user), UNSUPPORTED (an unseen person with a lookup model), MEMORY. */
+/* Errors: UNKNOWN (user), UNSUPPORTED (an unseen person with a lookup model), USAGE (k), MEMORY. */
 INMO_API enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
                                          struct inmo_list **list, struct inmo_error *error);
 INMO_API void inmo_list_free(struct inmo_list *list);
 
-/* All users of the view in order, k items each, seen items excluded unless include_seen; each call of row gets
- * one user's list, in order, from one thread. A non-zero return of row stops with INMO_INTERRUPTED. */
-INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k, int include_seen,
+/* Memory that requests use again and again, one thread at a time: a warm request allocates nothing. Not tied to a view. */
+struct inmo_work;
+INMO_API enum inmo_status inmo_work_create(struct inmo_work **work, struct inmo_error *error);
+INMO_API void inmo_work_free(struct inmo_work *work);
+/* Several requests in one pass over the items. *lists is set to count lists, which are the work space's until its next
+ * use, and only as long as the view lives. What is wrong with one query is in its list and does not keep the others from
+ * being answered. Errors: MEMORY. */
+INMO_API enum inmo_status inmo_recommend_many(const struct inmo_view *view, struct inmo_work *work,
+                                              const struct inmo_query *queries, size_t count,
+                                              const struct inmo_list **lists, struct inmo_error *error);
+
+/* All users of the view that the model can serve, in order, by the query's k, include_seen, allow and deny (user and
+ * items must be NULL); each call of row gets one user's list, in order, from one thread. The lists are those of
+ * inmo_recommend, up to the rounding of scores. A non-zero return of row stops with INMO_INTERRUPTED. */
+INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct inmo_query *query,
                                              const struct inmo_hooks *hooks,
                                              int (*row)(void *context, const char *user, size_t count,
                                                         const struct inmo_entry *entry),
@@ -555,7 +614,7 @@ INMO_API void inmo_explanation_free(struct inmo_explanation *explanation);
 struct inmo_matrix {
     int64_t rows;
     int columns;
-    const float *value; /* (rows, columns), row-major; belongs to the view */
+    const float *value; /* (rows, columns), row-major; of the snapshot: valid until the next refresh */
 };
 /* Final representations. The score of user u and item i is the dot product of their rows, unless the model has a head
  * (neumf) or adds walks to it. No columns where a model has no vectors (popular, item-knn, ease, gf-cf, mult-vae). */

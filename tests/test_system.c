@@ -102,7 +102,9 @@ static void score_all(const struct inmo_scorer *scorer, const struct inmo_histor
     struct inmo_error error = {0};
     int dim = scorer->dim;
     if (dim == 0) {
-        must(inmo_scorer_one(scorer, who, score, &error));
+        void *scratch = inmo_alloc_zero(scorer->fill.scratch_bytes, 1);
+        inmo_scorer_fill(scorer, who, 1, scratch, score);
+        inmo_free(scratch);
         return;
     }
     float *term = inmo_alloc((size_t)(who->count * dim), sizeof *term);
@@ -273,7 +275,8 @@ static void test_new_items(void **state)
         struct inmo_list *list = NULL;
         int found = 0;
         must(inmo_view_create(model, log, &view, &error));
-        must(inmo_recommend_all(view, 7, 0, NULL, compare_row, view, &error));
+        must(inmo_recommend_all(view, &(struct inmo_query){.k = 7, .include_seen = 0}, NULL, compare_row, view,
+                                &error));
         inmo_query_init(&query);
         query.user = "user-8"; /* of the same quarter as 0 and 4 */
         query.k = 100;

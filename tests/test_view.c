@@ -1,6 +1,7 @@
 /* test_view.c - answers of a model: for its users, for people it has never seen, with filters, with reasons. The
  * models stand on the parameters of tests/golden, so the scores here have an independent source. What is
  * observed after training, whole lists for everybody and neighbours: test_observed.c. */
+#include "asking.h"
 #include "golden_world.h"
 
 /* "i3 i8 i5": the ids of a list in order. */
@@ -78,7 +79,7 @@ static void test_known_users(void **state)
     for (size_t g = 0; g < COUNT(goldens); g++) {
         struct world world = open_world(goldens[g], NULL);
         const json_t *r = json_object_get(world.golden, "representations");
-        size_t dim = (size_t)world.view->scorer.dim;
+        size_t dim = (size_t)world.view->snapshot->scorer.dim;
         for (int32_t u = 0; u < USERS; u++) {
             struct inmo_query query = query_of(inmo_view_user_id(world.view, u), NULL, 0);
             struct inmo_list *list = recommended(world.view, &query);
@@ -109,13 +110,13 @@ static void test_unseen_person(void **state)
         struct world world = open_world(goldens[g], NULL);
         const json_t *expected = json_object_get(json_object_get(world.golden, "unseen"), "representation");
         struct inmo_query query = query_of(NULL, history, COUNT(history));
-        struct inmo_person person;
+        struct asking person;
         struct inmo_list *list = recommended(world.view, &query);
         int half = strstr(goldens[g], "half") != NULL;
-        must(inmo_person_make(world.view, &query, &person, &error));
-        assert_int_equal(person.count, 4);
-        for (int j = 0; j < world.view->scorer.dim; j++)
-            assert_near(person.r[j], golden_number(expected, (size_t)j), 2e-6);
+        must(ask(world.view, &query, &person, &error));
+        assert_int_equal(person.person.count, 4);
+        for (int j = 0; j < world.view->snapshot->scorer.dim; j++)
+            assert_near(person.person.r[j], golden_number(expected, (size_t)j), 2e-6);
         assert_near(list->coverage, half ? 2. / 4 : 3. / 4, 1e-12); /* templates: i1 i7, and i3 when all are */
         assert_int_equal(list->fallback, 0);
         assert_int_equal(list->unknown_items, 0);
@@ -123,14 +124,14 @@ static void test_unseen_person(void **state)
         for (int n = 0; n < 4; n++)
             assert_null(entry_of(list, history[n]));
         for (size_t n = 0; n < list->count; n++) {
-            const float *item = inmo_view_item_row(world.view, list->entry[n].id[1] - '0');
+            const float *item = inmo_snapshot_item_row(world.view->snapshot, list->entry[n].id[1] - '0');
             double score = 0;
-            for (int j = 0; j < world.view->scorer.dim; j++)
+            for (int j = 0; j < world.view->snapshot->scorer.dim; j++)
                 score += golden_number(expected, (size_t)j) * item[j];
             assert_near(list->entry[n].score, score, 2e-6);
         }
         inmo_list_free(list);
-        inmo_person_free(&person);
+        asked(&person);
         close_world(&world);
     }
 }
@@ -144,13 +145,13 @@ static void test_folded_like_known(void **state)
         struct inmo_error error = {0};
         struct world world = open_world(goldens[g], NULL);
         struct inmo_query known = query_of("u4", NULL, 0), unseen = query_of(NULL, history, COUNT(history));
-        struct inmo_person a, b;
-        must(inmo_person_make(world.view, &known, &a, &error));
-        must(inmo_person_make(world.view, &unseen, &b, &error));
-        for (int j = 0; j < world.view->scorer.dim; j++)
-            assert_near(a.r[j], b.r[j], 1e-6);
-        inmo_person_free(&b);
-        inmo_person_free(&a);
+        struct asking a, b;
+        must(ask(world.view, &known, &a, &error));
+        must(ask(world.view, &unseen, &b, &error));
+        for (int j = 0; j < world.view->snapshot->scorer.dim; j++)
+            assert_near(a.person.r[j], b.person.r[j], 1e-6);
+        asked(&b);
+        asked(&a);
         close_world(&world);
     }
 }
@@ -214,7 +215,7 @@ static void test_one_part(void **state)
     struct world world = open_world("inmo-mf-half-d5", NULL); /* template rows: u0 u2 u4 u6, i0 i1 i2 i4 i7 */
     struct inmo_query query = query_of(NULL, history, COUNT(history));
     struct inmo_explanation *explanation = NULL;
-    const float *t = world.model->parameter + 6 * 5, *r = inmo_view_item_row(world.view, 4);
+    const float *t = world.model->parameter + 6 * 5, *r = inmo_snapshot_item_row(world.view->snapshot, 4);
     double expected = 0;
     int found = 0;
     (void)state;
@@ -275,7 +276,7 @@ static void test_filters(void **state)
     list_is(world.view, &query, "");
     query.k = 0;
     list = NULL;
-    must_fail(inmo_recommend(world.view, &query, &list, &error), INMO_USAGE, "`k`");
+    must_fail(inmo_recommend(world.view, &query, &list, &error), INMO_USAGE, "`k`: found 0");
     assert_null(list);
     inmo_list_free(all);
     close_world(&world);
@@ -315,19 +316,20 @@ static void test_mean_of_rows(void **state)
     struct inmo_error error = {0};
     struct world world = open_world("imc-gae-d5", NULL);
     struct inmo_query unseen = query_of(NULL, history, COUNT(history));
-    const float *table = world.model->parameter, *known = world.view->scorer.r + 4 * world.view->scorer.dim;
-    struct inmo_person person;
+    const float *table = world.model->parameter,
+                *known = world.view->snapshot->scorer.r + 4 * world.view->snapshot->scorer.dim;
+    struct asking person;
     (void)state;
-    must(inmo_person_make(world.view, &unseen, &person, &error));
-    for (int j = 0; j < world.view->scorer.dim; j++) {
+    must(ask(world.view, &unseen, &person, &error));
+    for (int j = 0; j < world.view->snapshot->scorer.dim; j++) {
         double mean = 0, own = j < 5 ? table[4 * 5 + j] : 0;
         for (int n = 0; n < USERS + ITEMS && j < 5; n++)
             mean += table[n * 5 + j] / (double)(USERS + ITEMS);
-        assert_near(person.r[j], known[j] - own + mean, 1e-6);
+        assert_near(person.person.r[j], known[j] - own + mean, 1e-6);
     }
     for (int32_t i = 0; i < ITEMS; i++)
         check_explanation(world.view, &unseen, inmo_view_item_id(world.view, i), COUNT(history));
-    inmo_person_free(&person);
+    asked(&person);
     close_world(&world);
 }
 

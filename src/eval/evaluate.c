@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "data/dataset.h"
 #include "eval/metrics.h"
+#include "score/offer.h"
 #include "score/scorer.h"
 
 #include <math.h>
@@ -127,14 +128,6 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
     return INMO_OK;
 }
 
-/* Items that a model knows nothing of cannot be recommended by it. */
-static int is_on_offer(const struct evaluation *run, int32_t item)
-{
-    const struct inmo_model_kind *kind = run->model->kind;
-    return run->bound.model_item[item] >= 0 || inmo_kind_offers_unchosen(kind) ||
-           (inmo_kind_offers_unseen(kind) && inmo_graph_degree(run->graph, run->graph->users + item) > 0);
-}
-
 static enum inmo_status choose_candidates(struct evaluation *run, const struct group_rule *rule,
                                           struct inmo_error *error)
 {
@@ -144,7 +137,7 @@ static enum inmo_status choose_candidates(struct evaluation *run, const struct g
     if (!run->candidate)
         return inmo_fail_memory(error, "the candidate items");
     for (int32_t i = 0; i < run->data->items.count; i++)
-        if ((!rule->item || rule->item[i] == rule->item_value) && is_on_offer(run, i))
+        if ((!rule->item || rule->item[i] == rule->item_value) && inmo_is_on_offer(run->model, &run->bound, i))
             run->candidate[run->candidates++] = i;
     return INMO_OK;
 }

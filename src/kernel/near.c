@@ -8,8 +8,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* The nearest of item i, sorted. sum (items) is zero before and after; met has room for all items. */
-static void find_nearest(const struct inmo_near *near, int32_t i, float *sum, int32_t *met, struct inmo_top *top)
+void inmo_near_of(const struct inmo_near *near, int32_t i, float *sum, int32_t *met, struct inmo_top *top)
 {
     const struct inmo_graph *graph = near->graph;
     int32_t users = graph->users, count = 0;
@@ -57,7 +56,7 @@ enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, 
             struct inmo_top top = {k, 0, similarity + (size_t)i * (size_t)k, nearest + (size_t)i * (size_t)k};
             if (!sum || !met || atomic_load(&failed) || atomic_load(&stop))
                 continue;
-            find_nearest(near, i, sum, met, &top);
+            inmo_near_of(near, i, sum, met, &top);
             if (atomic_fetch_add(&done, 1) % 256 == 0) {
 #pragma omp critical(inmo_near_hooks)
                 if (hooks && inmo_now() - shown > 0.2) {

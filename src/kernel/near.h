@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "kernel/top.h"
 
 struct inmo_near {
     const struct inmo_graph *graph;
@@ -17,6 +18,10 @@ struct inmo_near {
     float (*alike)(const void *context, float common, int32_t i, int32_t j);
     const void *context;
 };
+
+/* The nearest of item i, sorted, -1 where there are fewer. sum (items) is zero before and after; met has room for all
+ * items. */
+void inmo_near_of(const struct inmo_near *near, int32_t i, float *sum, int32_t *met, struct inmo_top *top);
 
 /* nearest (items, k), best first, -1 where there are fewer; similarity alike. Errors: MEMORY, INTERRUPTED. */
 enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, float *similarity,

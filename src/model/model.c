@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/tensorfile_layout.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static const struct inmo_model_kind kinds[] = {
@@ -250,51 +251,101 @@ static void bind_rows(const struct inmo_model *model, const struct inmo_graph *g
     }
 }
 
+static enum inmo_status make_binding(const struct inmo_model *model, const struct inmo_graph *graph,
+                                     struct inmo_model_binding *made, struct inmo_error *error)
+{
+    made->row_of_node = inmo_alloc((size_t)graph->nodes, sizeof(int32_t));
+    made->node_of_row = inmo_alloc((size_t)model->rows, sizeof(int32_t));
+    made->model_user = inmo_alloc((size_t)graph->users, sizeof(int32_t));
+    made->model_item = inmo_alloc((size_t)graph->items, sizeof(int32_t));
+    made->graph_item = inmo_alloc((size_t)model->items.count, sizeof(int32_t));
+    return made->row_of_node && made->node_of_row && made->model_user && made->model_item && made->graph_item
+               ? INMO_OK
+               : inmo_fail_memory(error, "matching the model to the graph");
+}
+
+/* The rest follows from model_user and model_item. */
+static enum inmo_status finish_binding(const struct inmo_model *model, const struct inmo_graph *graph,
+                                       struct inmo_model_binding *made, struct inmo_error *error)
+{
+    size_t model_nodes = (size_t)model->users.count + (size_t)model->items.count;
+    int32_t *graph_node =
+        inmo_alloc(model_nodes, sizeof *graph_node);  // node of the model -> node of the graph, or -1
+    if (!graph_node)
+        return inmo_fail_memory(error, "matching the model to the graph");
+    memset(graph_node, 0xff, model_nodes * sizeof *graph_node);
+    for (int32_t u = 0; u < graph->users; u++)
+        if (made->model_user[u] >= 0)
+            graph_node[made->model_user[u]] = u;
+    for (int32_t i = 0; i < graph->items; i++)
+        if (made->model_item[i] >= 0)
+            graph_node[model->users.count + made->model_item[i]] = graph->users + i;
+    for (int32_t i = 0; i < model->items.count; i++) {
+        int32_t node = graph_node[model->users.count + i];
+        made->graph_item[i] = node < 0 ? -1 : node - graph->users;
+    }
+    bind_rows(model, graph, graph_node, made);
+    made->binding = (struct inmo_binding){graph, model->dim, model->rows, made->row_of_node, made->node_of_row, 0};
+    while (model->node_of_row && made->binding.user_rows < model->rows &&
+           model->node_of_row[made->binding.user_rows] < model->users.count)
+        made->binding.user_rows++;
+    inmo_free(graph_node);
+    return INMO_OK;
+}
+
 enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct inmo_graph *graph,
                                  const struct inmo_idmap *users, const struct inmo_idmap *items,
                                  struct inmo_model_binding *bound, struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
     struct inmo_model_binding made = {0};
-    int32_t *graph_node = NULL;  // node of the model -> node of the graph, or -1
-    size_t model_nodes = (size_t)model->users.count + (size_t)model->items.count;
-
-    made.row_of_node = inmo_alloc((size_t)graph->nodes, sizeof(int32_t));
-    made.node_of_row = inmo_alloc((size_t)model->rows, sizeof(int32_t));
-    made.model_user = inmo_alloc((size_t)graph->users, sizeof(int32_t));
-    made.model_item = inmo_alloc((size_t)graph->items, sizeof(int32_t));
-    made.graph_item = inmo_alloc((size_t)model->items.count, sizeof(int32_t));
-    graph_node = inmo_alloc(model_nodes, sizeof *graph_node);
-    if (!made.row_of_node || !made.node_of_row || !made.model_user || !made.model_item || !made.graph_item ||
-        !graph_node) {
-        status = inmo_fail_memory(error, "matching the model to the graph");
-        goto done;
-    }
-    status = match_ids(users, &model->users, made.model_user, error);
+    enum inmo_status status = make_binding(model, graph, &made, error);
+    if (!status)
+        status = match_ids(users, &model->users, made.model_user, error);
     if (!status)
         status = match_ids(items, &model->items, made.model_item, error);
+    if (!status)
+        status = finish_binding(model, graph, &made, error);
     if (status)
-        goto done;
-    memset(graph_node, 0xff, model_nodes * sizeof *graph_node);
-    for (int32_t u = 0; u < graph->users; u++)
-        if (made.model_user[u] >= 0)
-            graph_node[made.model_user[u]] = u;
-    for (int32_t i = 0; i < graph->items; i++)
-        if (made.model_item[i] >= 0)
-            graph_node[model->users.count + made.model_item[i]] = graph->users + i;
-    for (int32_t i = 0; i < model->items.count; i++) {
-        int32_t node = graph_node[model->users.count + i];
-        made.graph_item[i] = node < 0 ? -1 : node - graph->users;
+        inmo_model_unbind(&made);
+    else
+        *bound = made;
+    return status;
+}
+
+/* map[n] = n for the model's own, -1 for the others and for dropped ones. */
+static void number_alike(int32_t known, int32_t count, const uint8_t *fate, uint8_t dropped, int32_t *map)
+{
+    for (int32_t n = 0; n < count; n++)
+        map[n] = n < known && !(fate && (fate[n] & dropped)) ? n : -1;
+}
+
+enum inmo_status inmo_model_bind_numbered(const struct inmo_model *model, const struct inmo_graph *graph,
+                                          const uint8_t *fate, uint8_t dropped, struct inmo_model_binding *bound,
+                                          struct inmo_error *error)
+{
+    struct inmo_model_binding made = {0};
+    enum inmo_status status = make_binding(model, graph, &made, error);
+    if (!status) {
+        number_alike(model->users.count, graph->users, fate, dropped, made.model_user);
+        number_alike(model->items.count, graph->items, fate ? fate + graph->users : NULL, dropped, made.model_item);
+        status = finish_binding(model, graph, &made, error);
     }
-    bind_rows(model, graph, graph_node, &made);
-    made.binding = (struct inmo_binding){graph, model->dim, model->rows, made.row_of_node, made.node_of_row, 0};
-    while (model->node_of_row && made.binding.user_rows < model->rows &&
-           model->node_of_row[made.binding.user_rows] < model->users.count)
-        made.binding.user_rows++;
-    *bound = made;
-    made = (struct inmo_model_binding){0};
-done:
-    inmo_free(graph_node);
-    inmo_model_unbind(&made);
+    if (status)
+        inmo_model_unbind(&made);
+    else
+        *bound = made;
+    return status;
+}
+
+enum inmo_status inmo_model_index(const struct inmo_model *model, struct inmo_error *error)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct inmo_model *indexed = (struct inmo_model *)model; /* an index changes nothing that a caller sees */
+    enum inmo_status status;
+    pthread_mutex_lock(&lock);
+    status = inmo_idmap_index(&indexed->users, error);
+    if (!status)
+        status = inmo_idmap_index(&indexed->items, error);
+    pthread_mutex_unlock(&lock);
     return status;
 }

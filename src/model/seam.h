@@ -59,6 +59,20 @@ struct inmo_part {
 };
 
 struct inmo_row_start;
+/* A user or an item that is not in the graph, and its neighbours there. */
+struct inmo_composition {
+    const struct inmo_binding *binding;
+    const float *parameter;
+    const float *base;  // as the provider's base() filled it
+    double alpha;
+    int is_item;          /* then its neighbours are users */
+    int32_t own_row;      /* its own row of a table, or -1 */
+    const int32_t *node;  // (count)
+    int32_t count;
+    int32_t usable; /* neighbours with a row in the whole history, of which node may list a part */
+    int with_base;  /* 0: only what the listed neighbours add */
+};
+
 struct inmo_provider_state;
 struct inmo_provider {
     const char *name;
@@ -70,7 +84,8 @@ struct inmo_provider {
     int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
     const char
         *frozen_from; /* the rows are the embeddings of a trained model of this name, and stay; NULL: they learn */
-    int base_rows;    /* rows of dim numbers that base fills; 0: it can say nothing of somebody unseen */
+    int base_rows;    /* rows of dim numbers that base fills for each side */
+    int additive;     /* compose is a sum: of a term for each neighbour, and of one without them */
     /* Part n of the weights it has beside its rows, and 1; 0 past the last. NULL: it has none. */
     int (*part)(int dim, int n, struct inmo_part *part);
     void (*start_weights)(int dim, uint64_t key, float *weights);
@@ -85,11 +100,11 @@ struct inmo_provider {
     /* e, of all nodes (rows NULL) or by rows. parameter has the rows that touches names, in its order. */
     const float *(*forward)(struct inmo_provider_state *state, const float *parameter,
                             const struct inmo_rows *rows);
-    /* What the embedding of a user who is not in the graph takes beside the history: e without any (1 row), or
-     * all that complete wants. 0, or -1 when storage is short. */
+    /* What composing takes beside the neighbours, base_rows rows for a user and then as many for an item. 0, or -1
+     * when storage is short. NULL: nothing. */
     int (*base)(const struct inmo_binding *binding, const float *parameter, const float *weights, float *base);
-    /* Where e is no sum over the history: makes e of the sum over its rows, in place. */
-    void (*complete)(const struct inmo_binding *binding, const float *base, float *e);
+    /* e of one user or item that is not in the graph, from its neighbours there. */
+    void (*compose)(const struct inmo_composition *job, float *e);
     /* What it adds to the loss of a step by itself, between forward and backward: for the batch's nodes, each
      * with its weight in the mean over the batch (by rows), with the gradient added to de; and l2 times the
      * squared norms of its weights, whose gradient backward adds. NULL: nothing. */
@@ -110,6 +125,7 @@ struct inmo_fold {
     const int32_t *node;  // (count)
     int32_t count, degree;
     float *space;  // (INMO_FOLD_SPACE dim)
+    int is_item;   /* then its neighbours are users */
 };
 enum { INMO_FOLD_SPACE = 4 };
 

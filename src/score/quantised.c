@@ -101,107 +101,209 @@ static struct inmo_bytes_query store_query(const struct inmo_quantised *quantise
                                      (float)sqrt(left_out) * (1 + 1e-6f)};
 }
 
-/* A pass under way. */
-struct pass {
+/* A query's part of a pass under way. */
+struct inmo_scan_pass {
     const struct inmo_quantised *quantised;
-    const float *query;
+    struct inmo_scan_query *query;
     struct inmo_bytes_query bytes;
-    struct inmo_top low;  /* the k largest lower bounds */
-    struct inmo_top *top; /* the k best of the rows scored in float so far */
-    int32_t waiting;      /* rows not scored yet, ascending, and their upper bounds */
+    struct inmo_top low;     /* the k largest lower bounds */
+    int32_t closed, boosted; /* how far the two lists have been walked */
+    int32_t waiting; /* rows not scored yet, ascending, their upper bounds, and what is added to their scores */
     int32_t row[WAITING];
-    float high[WAITING];
-    int64_t scored;
+    float high[WAITING], boost[WAITING];
 };
 
 /* At least k rows have this score or more. */
-static float bound(const struct pass *pass)
+static float bound(const struct inmo_scan_pass *pass)
 {
-    return fmaxf(inmo_top_bound(&pass->low), inmo_top_bound(pass->top));
+    return fmaxf(inmo_top_bound(&pass->low), inmo_top_bound(&pass->query->top));
 }
 
-static void drop_hopeless(struct pass *pass)
+static void drop_hopeless(struct inmo_scan_pass *pass)
 {
     float least = bound(pass);
     int32_t kept = 0;
     for (int32_t n = 0; n < pass->waiting; n++) {
         pass->row[kept] = pass->row[n];
         pass->high[kept] = pass->high[n];
+        pass->boost[kept] = pass->boost[n];
         kept += pass->high[n] >= least;
     }
     pass->waiting = kept;
 }
 
-static void score_waiting(struct pass *pass)
+static void score_waiting(struct inmo_scan_pass *pass)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int dim = pass->quantised->dim;
-    for (int32_t n = 0; n < pass->waiting; n++)
-        inmo_top_add(pass->top,
-                     kernels->dot(dim, pass->query, pass->quantised->exact + (int64_t)pass->row[n] * dim),
-                     pass->row[n]);
-    pass->scored += pass->waiting;
+    for (int32_t n = 0; n < pass->waiting; n++) {
+        const float *x = pass->quantised->exact + (int64_t)pass->row[n] * dim;
+        float score = kernels->dot(dim, pass->query->vector, x);
+        inmo_top_add(&pass->query->top, pass->boost[n] != 0 ? score + pass->boost[n] : score, pass->row[n]);
+    }
+    pass->query->scored += pass->waiting;
     pass->waiting = 0;
 }
 
+/* Adding a boost rounds once more, by less than this share of the two. */
+static float rounding(float high, float boost)
+{
+    return 1e-6f * (fabsf(high) + fabsf(boost));
+}
+
 /* Row n, whose upper bound is not below the bound. */
-static void consider(struct pass *pass, int32_t n, float high)
+static void consider(struct inmo_scan_pass *pass, int32_t n, float high, float boost)
 {
     const struct inmo_bytes *bytes = &pass->quantised->bytes;
     float margin = pass->bytes.length * bytes->left_out[n] + pass->bytes.left_out * bytes->length[n];
-    inmo_top_add(&pass->low, high - 2 * margin, n);
+    float low = high - 2 * margin;
+    inmo_top_add(&pass->low, boost != 0 ? low - 4 * rounding(high, boost) : low, n);
     if (pass->waiting == WAITING) {
         drop_hopeless(pass);
         if (pass->waiting > WAITING / 2) /* many that hardly differ: scoring tells them apart */
             score_waiting(pass);
     }
     pass->row[pass->waiting] = n;
+    pass->boost[pass->waiting] = boost;
     pass->high[pass->waiting++] = high;
+}
+
+/* Raises the bounds of the boosted rows of a tile. Returns how many boosts are of rows before its end. */
+static int32_t raise_bounds(const struct inmo_scan_query *query, int32_t at, int32_t begin, int32_t rows,
+                            float *high)
+{
+    for (; at < query->boosted_count && query->boosted[at] < begin + rows; at++) {
+        float *raised = high + (query->boosted[at] - begin), boost = query->boost[at];
+        *raised += boost + 2 * rounding(*raised, boost);
+    }
+    return at;
+}
+
+/* What is added to the score of row n; asked in ascending order. */
+static float boost_of(struct inmo_scan_pass *pass, int32_t n)
+{
+    const struct inmo_scan_query *query = pass->query;
+    while (pass->boosted < query->boosted_count && query->boosted[pass->boosted] < n)
+        pass->boosted++;
+    return pass->boosted < query->boosted_count && query->boosted[pass->boosted] == n ? query->boost[pass->boosted]
+                                                                                      : 0;
+}
+
+/* Whether row n is closed; asked in ascending order. */
+static int is_closed(struct inmo_scan_pass *pass, int32_t n)
+{
+    const struct inmo_scan_query *query = pass->query;
+    while (pass->closed < query->closed_count && query->closed[pass->closed] < n)
+        pass->closed++;
+    return pass->closed < query->closed_count && query->closed[pass->closed] == n;
+}
+
+/* A tile of rows, of which the upper bounds are known. */
+static void take_tile(struct inmo_scan_pass *pass, const uint8_t *left_out, int32_t begin, int32_t rows,
+                      const float *high)
+{
+    int32_t hit[TILE];
+    /* "above" is strict, so the bound steps down by the least there is */
+    int32_t hits = inmo_kernels()->above(rows, high, nextafterf(bound(pass), -INFINITY), hit);
+    for (int32_t h = 0; h < hits; h++) {
+        int32_t n = begin + hit[h];
+        if (high[hit[h]] >= bound(pass) && (!left_out || !left_out[n]) && !is_closed(pass, n))
+            consider(pass, n, high[hit[h]], boost_of(pass, n));
+    }
+}
+
+void inmo_scan_space_free(struct inmo_scan_space *space)
+{
+    inmo_free(space->memory);
+    inmo_free(space->pass);
+    *space = (struct inmo_scan_space){0};
+}
+
+/* Bytes that a query takes in the space's memory: its code, and the heap of lower bounds. */
+static size_t query_bytes(const struct inmo_quantised *quantised, const struct inmo_scan_query *query)
+{
+    size_t code = ((size_t)quantised->bytes.groups * GROUP + 63) / 64 * 64;
+    return code + ((size_t)query->top.k * (sizeof(float) + sizeof(int32_t)) + 63) / 64 * 64;
+}
+
+static enum inmo_status prepare(const struct inmo_quantised *quantised, struct inmo_scan_query *query, size_t count,
+                                struct inmo_scan_space *space, struct inmo_error *error)
+{
+    size_t bytes = 0;
+    uint8_t *at;
+    for (size_t n = 0; n < count; n++)
+        bytes += query_bytes(quantised, query + n);
+    if (count > space->passes) {
+        inmo_free(space->pass);
+        space->pass = inmo_alloc(count, sizeof *space->pass);
+        space->passes = space->pass ? count : 0;
+    }
+    if (bytes > space->bytes) {
+        inmo_free(space->memory);
+        space->memory = inmo_alloc(bytes, 1);
+        space->bytes = space->memory ? bytes : 0;
+    }
+    if (count > space->passes || bytes > space->bytes)
+        return inmo_fail_memory(error, "the recommendations");
+    at = space->memory;
+    for (size_t n = 0; n < count; n++) {
+        struct inmo_scan_pass *pass = space->pass + n;
+        int32_t k = query[n].top.k;
+        uint8_t *heap = at + ((size_t)quantised->bytes.groups * GROUP + 63) / 64 * 64;
+        pass->quantised = quantised;
+        pass->query = query + n;
+        pass->bytes = store_query(quantised, query[n].vector, (int8_t *)at);
+        pass->low = (struct inmo_top){k, 0, (float *)heap, (int32_t *)((float *)heap + k)};
+        pass->closed = pass->boosted = pass->waiting = 0;
+        query[n].top.count = 0;
+        query[n].scored = 0;
+        at += query_bytes(quantised, query + n);
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_quantised_scan(const struct inmo_quantised *quantised, const uint8_t *left_out,
+                                     struct inmo_scan_query *query, size_t count, struct inmo_scan_space *space,
+                                     struct inmo_error *error)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int64_t blocks = block_count(quantised);
+    float high[TILE];
+    enum inmo_status status = prepare(quantised, query, count, space, error);
+    for (int64_t first = 0; first < blocks && !status; first += TILE / BLOCK) {
+        int64_t some = blocks - first < TILE / BLOCK ? blocks - first : TILE / BLOCK;
+        int32_t begin = (int32_t)(first * BLOCK);
+        int32_t rows = quantised->rows - begin < TILE ? (int32_t)(quantised->rows - begin) : TILE;
+        for (size_t n = 0; n < count; n++) {
+            struct inmo_scan_pass *pass = space->pass + n;
+            int32_t boosted = pass->boosted;
+            if (query[n].top.k < 1)
+                continue;
+            kernels->upper_bounds(&quantised->bytes, &pass->bytes, first, some, high);
+            boosted = raise_bounds(query + n, boosted, begin, rows, high);
+            take_tile(pass, left_out, begin, rows, high);
+            pass->boosted = boosted;
+        }
+    }
+    for (size_t n = 0; n < count && !status; n++) {
+        drop_hopeless(space->pass + n);
+        score_waiting(space->pass + n);
+        inmo_top_sort(&query[n].top);
+    }
+    return status;
 }
 
 enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query,
                                     const uint8_t *closed, struct inmo_top *top, int64_t *scored,
                                     struct inmo_error *error)
 {
-    const struct inmo_kernels *kernels = inmo_kernels();
-    size_t k = (size_t)top->k;
-    int64_t blocks = block_count(quantised);
-    int8_t *code = inmo_alloc((size_t)quantised->bytes.groups * GROUP, 1);
-    float *low = inmo_alloc(k, sizeof *low), high[TILE];
-    int32_t *low_row = inmo_alloc(k, sizeof *low_row), hit[TILE];
-    enum inmo_status status = INMO_OK;
-    struct pass pass;
-    if (!code || !low || !low_row) {
-        status = inmo_fail_memory(error, "the recommendations");
-        goto done;
-    }
-    pass.quantised = quantised;
-    pass.query = query;
-    pass.bytes = store_query(quantised, query, code);
-    pass.low = (struct inmo_top){top->k, 0, low, low_row};
-    pass.top = top;
-    pass.waiting = 0;
-    pass.scored = 0;
-    top->count = 0;
-    for (int64_t first = 0; first < blocks && top->k > 0; first += TILE / BLOCK) {
-        int64_t begin = first * BLOCK, some = blocks - first < TILE / BLOCK ? blocks - first : TILE / BLOCK;
-        int32_t rows = quantised->rows - begin < TILE ? (int32_t)(quantised->rows - begin) : TILE, hits;
-        kernels->upper_bounds(&quantised->bytes, &pass.bytes, first, some, high);
-        /* "above" is strict, so the bound steps down by the least there is */
-        hits = kernels->above(rows, high, nextafterf(bound(&pass), -INFINITY), hit);
-        for (int32_t h = 0; h < hits; h++)
-            if ((!closed || !closed[begin + hit[h]]) && high[hit[h]] >= bound(&pass))
-                consider(&pass, (int32_t)begin + hit[h], high[hit[h]]);
-    }
-    drop_hopeless(&pass);
-    score_waiting(&pass);
-    inmo_top_sort(top);
+    struct inmo_scan_query one = {.vector = query, .top = *top};
+    struct inmo_scan_space space = {0};
+    enum inmo_status status = inmo_quantised_scan(quantised, closed, &one, 1, &space, error);
+    top->count = status ? 0 : one.top.count;
     if (scored)
-        *scored = pass.scored;
-done:
-    inmo_free(low_row);
-    inmo_free(low);
-    inmo_free(code);
+        *scored = one.scored;
+    inmo_scan_space_free(&space);
     return status;
 }
 

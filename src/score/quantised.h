@@ -29,8 +29,35 @@ enum inmo_status inmo_quantised_make(const float *rows, int64_t count, int dim, 
                                      struct inmo_error *error);
 void inmo_quantised_free(struct inmo_quantised *quantised);
 
-/* The k best rows that are not closed (closed NULL: none is), into top, which has room for k and is sorted, best
- * first. scored (may be NULL): how many rows had to be scored in float. */
+/* One query of a pass. Rows named in closed are left out; what boost says is added to the scores of the rows named in
+ * boosted. Both lists are ascending. */
+struct inmo_scan_query {
+    const float *vector;     // (dim)
+    const int32_t *closed;   // (closed_count)
+    const int32_t *boosted;  // (boosted_count)
+    const float *boost;      // (boosted_count)
+    int32_t closed_count, boosted_count;
+    struct inmo_top top; /* room for k, filled and sorted, best first */
+    int64_t scored;      /* out: how many rows had to be scored in float */
+};
+
+/* Memory that passes use again and again. Empty at first. */
+struct inmo_scan_space {
+    struct inmo_scan_pass *pass;
+    size_t passes;
+    void *memory;
+    size_t bytes;
+};
+void inmo_scan_space_free(struct inmo_scan_space *space);
+
+/* The k best rows of each query, in one pass over the bytes. left_out (rows), or NULL: rows that no query gets. Allocates
+ * only where the space is smaller than any call before needed. */
+enum inmo_status inmo_quantised_scan(const struct inmo_quantised *quantised, const uint8_t *left_out,
+                                     struct inmo_scan_query *query, size_t count, struct inmo_scan_space *space,
+                                     struct inmo_error *error);
+
+/* One query, with a space of its own: the k best rows that are not closed (closed NULL: none is), into top, which has
+ * room for k and is sorted, best first. scored (may be NULL): how many rows had to be scored in float. */
 enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query,
                                     const uint8_t *closed, struct inmo_top *top, int64_t *scored,
                                     struct inmo_error *error);

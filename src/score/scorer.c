@@ -54,17 +54,16 @@ static enum inmo_status open_system(struct inmo_scorer *scorer, const struct inm
 }
 
 static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_model_binding *bound, double alpha,
-                                  int with_memory, struct inmo_error *error)
+                                  int for_serving, struct inmo_error *error)
 {
     const struct inmo_model *model = scorer->model;
     const struct inmo_provider *provider = model->kind->provider;
     const struct inmo_graph *graph = scorer->graph;
     enum inmo_status status;
-    if (with_memory) {
+    if (for_serving) {
         size_t width = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
         scorer->memory = inmo_alloc((size_t)scorer->graph->nodes * width, sizeof(float));
-        scorer->base = inmo_alloc_zero(
-            (size_t)(provider->base_rows > 0 ? provider->base_rows : 1) * (size_t)model->dim, sizeof(float));
+        scorer->base = inmo_alloc_zero(2 * (size_t)provider->base_rows * (size_t)model->dim, sizeof(float));
         if (!scorer->memory || !scorer->base)
             return inmo_fail_memory(error, "the representations");
         if (provider->base && provider->base(&bound->binding, model->parameter, model->own, scorer->base))
@@ -78,13 +77,15 @@ static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_
         scorer->fill = scorer->head.fill;
     }
     if (!status && model->walks > 0)
-        status = inmo_walks_make(graph, model->walks, model->popularity, model->walk_neighbours, NULL,
-                                 &scorer->walks, error);
+        status =
+            inmo_walks_open(graph, model->walks, model->popularity, model->walk_neighbours, &scorer->walks, error);
+    if (!status && scorer->walks && !for_serving)
+        status = inmo_walks_complete(scorer->walks, NULL, error);
     return status;
 }
 
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
-                                  const struct inmo_model_binding *bound, double alpha, int with_memory,
+                                  const struct inmo_model_binding *bound, double alpha, int for_serving,
                                   struct inmo_error *error)
 {
     const struct inmo_graph *graph = bound->binding.graph;
@@ -97,7 +98,7 @@ enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_
         status = inmo_fail_memory(error, "the representations");
     else
         status = model->kind->system ? open_system(scorer, bound, error)
-                                     : represent(scorer, bound, alpha, with_memory, error);
+                                     : represent(scorer, bound, alpha, for_serving, error);
     if (status)
         inmo_scorer_close(scorer);
     return status;
@@ -113,24 +114,27 @@ void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job)
     job->walks = scorer->walks;
 }
 
-enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
-                                 struct inmo_error *error)
+void inmo_scorer_fill(const struct inmo_scorer *scorer, const struct inmo_history *who, int32_t count,
+                      void *scratch, float *score)
 {
-    void *scratch = inmo_alloc_zero(scorer->fill.scratch_bytes, 1);
-    if (!scratch)
-        return inmo_fail_memory(error, "the scores");
-    if (scorer->head.scores)
-        scorer->head.head->score(scorer->head.scores, who->r, 1, scratch, score);
-    else
-        scorer->model->kind->system->score(scorer->state, who, 1, scratch, score);
-    inmo_free(scratch);
-    return INMO_OK;
+    if (!scorer->head.scores) {
+        scorer->model->kind->system->score(scorer->state, who, count, scratch, score);
+        return;
+    }
+    for (int32_t n = 0; n < count; n++)
+        scorer->head.head->score(scorer->head.scores, who[n].r, 1, scratch,
+                                 score + (size_t)n * (size_t)scorer->graph->items);
+}
+
+double inmo_scorer_product(const struct inmo_scorer *scorer, const float *user, const float *item)
+{
+    if (scorer->by_dot)
+        return inmo_kernels()->dot(scorer->dim, user, item);
+    return scorer->head.head->pair(scorer->dim, inmo_model_head(scorer->model), user, item);
 }
 
 double inmo_scorer_pair(const struct inmo_scorer *scorer, const float *r, int32_t item)
 {
-    const float *other = scorer->r + ((size_t)scorer->graph->users + (size_t)item) * (size_t)scorer->dim;
-    if (scorer->by_dot)
-        return inmo_kernels()->dot(scorer->dim, r, other);
-    return scorer->head.head->pair(scorer->dim, inmo_model_head(scorer->model), r, other);
+    size_t row = (size_t)scorer->graph->users + (size_t)item;
+    return inmo_scorer_product(scorer, r, scorer->r + row * (size_t)scorer->dim);
 }

@@ -15,7 +15,7 @@ struct inmo_scorer {
     float *r;   // (nodes, dim)
     /* What folding in somebody takes, when asked for; NULL for systems. */
     float *memory;                    // (nodes, the backbone's memory width)
-    float *base;                      // (provider's base_rows, model's dim) see seam.h; zero for lookup
+    float *base;                      // (2 base_rows, model's dim) of the provider, see seam.h; zero for lookup
     struct inmo_system_state *state;  // of a system, else NULL
     struct inmo_head_source head;     // of a model with a head, else empty
     struct inmo_fill fill;
@@ -23,16 +23,20 @@ struct inmo_scorer {
     struct inmo_walks *walks;  // added to dot products; NULL: none
 };
 
-/* Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */
+/* for_serving: keeps what folding in takes, and makes walks only when they are needed; otherwise all of them at once.
+ * Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
-                                  const struct inmo_model_binding *bound, double alpha, int with_memory,
+                                  const struct inmo_model_binding *bound, double alpha, int for_serving,
                                   struct inmo_error *error);
 void inmo_scorer_close(struct inmo_scorer *scorer);
 /* The part of a ranking that says where scores come from. */
 void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job);
-/* One person's scores (items), where they are no dot products. With a head, by who->r. */
-enum inmo_status inmo_scorer_one(const struct inmo_scorer *scorer, const struct inmo_history *who, float *score,
-                                 struct inmo_error *error);
+/* The scores (count, items) of some people, at most fill.users, where they are no dot products; with a head by their r.
+ * scratch: fill.scratch_bytes, zero at first, of the calling thread. */
+void inmo_scorer_fill(const struct inmo_scorer *scorer, const struct inmo_history *who, int32_t count,
+                      void *scratch, float *score);
+/* The score of two representations, of a model with vectors. */
+double inmo_scorer_product(const struct inmo_scorer *scorer, const float *user, const float *item);
 /* The score of somebody with the representation r for one item, of a model with vectors. */
 double inmo_scorer_pair(const struct inmo_scorer *scorer, const float *r, int32_t item);
 /* The history of a user of the graph. */

@@ -6,67 +6,179 @@
 #include "kernel/near.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
-/* Of each item: weight / d as the start of a walk, d^γ as its end. */
-struct measure {
-    float *start, *end;  // (items)
+enum { LOCKS = 64 };
+
+struct inmo_walk_making {
+    float *start, *end;          // (items) weight / d as the start of a walk, d^γ as its end
+    float *share;                // (users) 1 / d
+    _Atomic uint8_t *made;       // (items) 1: the row is there
+    pthread_mutex_t lock[LOCKS]; /* of items with the same remainder, while a row is made */
+    int locks;
 };
 
 static float walk_weight(const void *context, float common, int32_t i, int32_t j)
 {
-    const struct measure *measure = context;
-    return measure->start[i] * common * measure->end[j];
+    const struct inmo_walk_making *making = context;
+    return making->start[i] * common * making->end[j];
+}
+
+static void free_making(struct inmo_walk_making *making)
+{
+    if (!making)
+        return;
+    for (int n = 0; n < making->locks; n++)
+        pthread_mutex_destroy(making->lock + n);
+    inmo_free((void *)making->made);
+    inmo_free(making->share);
+    inmo_free(making->end);
+    inmo_free(making->start);
+    inmo_free(making);
 }
 
 void inmo_walks_free(struct inmo_walks *walks)
 {
     if (!walks)
         return;
+    free_making(walks->making);
     inmo_free(walks->weight);
     inmo_free(walks->item);
     inmo_free(walks);
 }
 
+static struct inmo_walk_making *new_making(const struct inmo_graph *graph)
+{
+    struct inmo_walk_making *making = inmo_alloc_zero(1, sizeof *making);
+    if (!making)
+        return NULL;
+    making->start = inmo_alloc((size_t)graph->items, sizeof *making->start);
+    making->end = inmo_alloc((size_t)graph->items, sizeof *making->end);
+    making->share = inmo_alloc((size_t)graph->users, sizeof *making->share);
+    making->made = inmo_alloc_zero((size_t)graph->items, sizeof *making->made);
+    while (making->locks < LOCKS && pthread_mutex_init(making->lock + making->locks, NULL) == 0)
+        making->locks++;
+    if (!making->start || !making->end || !making->share || !making->made || making->locks < LOCKS) {
+        free_making(making);
+        making = NULL;
+    }
+    return making;
+}
+
+enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
+                                 struct inmo_walks **out, struct inmo_error *error)
+{
+    struct inmo_walks *walks = inmo_alloc_zero(1, sizeof *walks);
+    struct inmo_walk_making *making;
+    size_t size;
+    if (!walks)
+        return inmo_fail_memory(error, "the walks between items");
+    walks->graph = graph;
+    walks->items = graph->items;
+    walks->k = k < graph->items ? k : graph->items;
+    size = (size_t)graph->items * (size_t)walks->k;
+    walks->item = inmo_alloc(size, sizeof *walks->item);
+    walks->weight = inmo_alloc(size, sizeof *walks->weight);
+    making = walks->making = new_making(graph);
+    if (!walks->item || !walks->weight || !making) {
+        inmo_walks_free(walks);
+        return inmo_fail_memory(error, "the walks between items");
+    }
+    for (int32_t u = 0; u < graph->users; u++) {
+        int64_t degree = inmo_graph_degree(graph, u);
+        making->share[u] = degree > 0 ? 1 / (float)degree : 0;
+    }
+    for (int32_t i = 0; i < graph->items; i++) {
+        double degree = (double)inmo_graph_degree(graph, graph->users + i);
+        making->start[i] = (float)(weight / (degree > 0 ? degree : 1));
+        making->end[i] = (float)pow(degree > 0 ? degree : 1, popularity);
+    }
+    *out = walks;
+    return INMO_OK;
+}
+
+/* sum (items) is zero before and after; met has room for all items. */
+static void make_row(struct inmo_walks *walks, int32_t i, float *sum, int32_t *met)
+{
+    struct inmo_walk_making *making = walks->making;
+    struct inmo_near near = {walks->graph, walks->k, making->share, INMO_WALK_MOST, walk_weight, making};
+    size_t at = (size_t)i * (size_t)walks->k;
+    struct inmo_top top = {walks->k, 0, walks->weight + at, walks->item + at};
+    pthread_mutex_t *lock = making->lock + i % LOCKS;
+    if (atomic_load_explicit(making->made + i, memory_order_acquire))
+        return;
+    pthread_mutex_lock(lock); /* only threads that want a row of the same remainder wait, and once for each row */
+    if (!atomic_load_explicit(making->made + i, memory_order_relaxed)) {
+        inmo_near_of(&near, i, sum, met, &top);
+        atomic_store_explicit(making->made + i, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(lock);
+}
+
+void inmo_walks_need(struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
+                     struct inmo_walk_space *space)
+{
+    for (int32_t n = 0; n < count; n++)
+        make_row(walks, node[n] - first, space->sum, space->met);
+}
+
+enum inmo_status inmo_walks_complete(struct inmo_walks *walks, const struct inmo_hooks *hooks,
+                                     struct inmo_error *error)
+{
+    double start = inmo_now(), shown = start;
+    atomic_int failed = 0, stop = 0, done = 0;
+#pragma omp parallel num_threads(inmo_threads())
+    {
+        float *sum = inmo_alloc_zero((size_t)walks->items, sizeof *sum);
+        int32_t *met = inmo_alloc((size_t)walks->items, sizeof *met);
+        if (!sum || !met)
+            atomic_store(&failed, 1);
+#pragma omp for schedule(dynamic, 64)
+        for (int32_t i = 0; i < walks->items; i++) {
+            if (!sum || !met || atomic_load(&failed) || atomic_load(&stop))
+                continue;
+            make_row(walks, i, sum, met);
+            if (atomic_fetch_add(&done, 1) % 256 == 0) {
+#pragma omp critical(inmo_walk_hooks)
+                if (hooks && inmo_now() - shown > 0.2) {
+                    struct inmo_progress progress = {"walking between items",
+                                                     atomic_load(&done),
+                                                     walks->items,
+                                                     "items",
+                                                     inmo_now() - start,
+                                                     NAN,
+                                                     NAN,
+                                                     NAN};
+                    shown = inmo_now();
+                    inmo_report_progress(hooks, &progress);
+                    if (inmo_is_interrupted(hooks))
+                        atomic_store(&stop, 1);
+                }
+            }
+        }
+        inmo_free(met);
+        inmo_free(sum);
+    }
+    if (atomic_load(&failed))
+        return inmo_fail_memory(error, "the walks between items");
+    if (atomic_load(&stop))
+        return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while walking between items");
+    return INMO_OK;
+}
+
 enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
                                  const struct inmo_hooks *hooks, struct inmo_walks **out, struct inmo_error *error)
 {
-    struct measure measure = {inmo_alloc((size_t)graph->items, sizeof(float)),
-                              inmo_alloc((size_t)graph->items, sizeof(float))};
-    struct inmo_walks *walks = inmo_alloc_zero(1, sizeof *walks);
-    float *share = inmo_alloc((size_t)graph->users, sizeof *share);
-    struct inmo_near near = {graph,   k < graph->items ? k : graph->items, share, INMO_WALK_MOST, walk_weight,
-                             &measure};
-    size_t size = (size_t)graph->items * (size_t)near.k;
-    enum inmo_status status = INMO_OK;
-    if (walks) {
-        walks->item = inmo_alloc(size, sizeof *walks->item);
-        walks->weight = inmo_alloc(size, sizeof *walks->weight);
-    }
-    if (!walks || !share || !walks->item || !walks->weight || !measure.start || !measure.end)
-        status = inmo_fail_memory(error, "the walks between items");
-    for (int32_t u = 0; u < graph->users && !status; u++) {
-        int64_t degree = inmo_graph_degree(graph, u);
-        share[u] = degree > 0 ? 1 / (float)degree : 0;
-    }
-    for (int32_t i = 0; i < graph->items && !status; i++) {
-        double degree = (double)inmo_graph_degree(graph, graph->users + i);
-        measure.start[i] = (float)(weight / (degree > 0 ? degree : 1));
-        measure.end[i] = (float)pow(degree > 0 ? degree : 1, popularity);
-    }
+    struct inmo_walks *walks = NULL;
+    enum inmo_status status = inmo_walks_open(graph, weight, popularity, k, &walks, error);
     if (!status)
-        status = inmo_near_find(&near, walks->item, walks->weight, hooks, error);
-    if (!status) {
-        walks->graph = graph;
-        walks->items = graph->items;
-        walks->k = near.k;
+        status = inmo_walks_complete(walks, hooks, error);
+    if (!status)
         *out = walks;
-        walks = NULL;
-    }
-    inmo_free(measure.end);
-    inmo_free(measure.start);
-    inmo_free(share);
-    inmo_walks_free(walks);
+    else
+        inmo_walks_free(walks);
     return status;
 }
 
@@ -74,11 +186,15 @@ int inmo_walk_space_make(struct inmo_walk_space *space, int32_t items)
 {
     space->sum = inmo_alloc_zero((size_t)items, sizeof *space->sum);
     space->mark = inmo_alloc_zero((size_t)items / 64 + 1, sizeof *space->mark);
-    return space->sum && space->mark ? 0 : -1;
+    space->group = inmo_alloc_zero((size_t)items / 4096 + 1, sizeof *space->group);
+    space->met = inmo_alloc((size_t)items, sizeof *space->met);
+    return space->sum && space->mark && space->group && space->met ? 0 : -1;
 }
 
 void inmo_walk_space_free(struct inmo_walk_space *space)
 {
+    inmo_free(space->met);
+    inmo_free(space->group);
     inmo_free(space->mark);
     inmo_free(space->sum);
     *space = (struct inmo_walk_space){0};
@@ -92,7 +208,7 @@ int64_t inmo_walks_most(const struct inmo_walks *walks, int64_t count)
 int32_t inmo_walks_collect(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
                            struct inmo_walk_space *space, int32_t *item, float *value)
 {
-    int32_t found = 0, words = walks->items / 64 + 1;
+    int32_t found = 0, groups = walks->items / 4096 + 1;
     size_t k = (size_t)walks->k;
     for (int32_t n = 0; n < count; n++) {
         const int32_t *to = walks->item + (size_t)(node[n] - first) * k;
@@ -100,16 +216,21 @@ int32_t inmo_walks_collect(const struct inmo_walks *walks, const int32_t *node, 
         for (size_t e = 0; e < k && to[e] >= 0; e++) {
             space->sum[to[e]] += weight[e];
             space->mark[to[e] >> 6] |= (uint64_t)1 << (to[e] & 63);
+            space->group[to[e] >> 12] |= (uint64_t)1 << (to[e] >> 6 & 63);
         }
     }
-    for (int32_t w = 0; w < words; w++) {
-        for (uint64_t left = space->mark[w]; left; left &= left - 1) {
-            int32_t i = w * 64 + __builtin_ctzll(left);
-            item[found] = i;
-            value[found++] = space->sum[i];
-            space->sum[i] = 0;
+    for (int32_t g = 0; g < groups; g++) {
+        for (uint64_t words = space->group[g]; words; words &= words - 1) {
+            int32_t w = g * 64 + __builtin_ctzll(words);
+            for (uint64_t left = space->mark[w]; left; left &= left - 1) {
+                int32_t i = w * 64 + __builtin_ctzll(left);
+                item[found] = i;
+                value[found++] = space->sum[i];
+                space->sum[i] = 0;
+            }
+            space->mark[w] = 0;
         }
-        space->mark[w] = 0;
+        space->group[g] = 0;
     }
     return found;
 }

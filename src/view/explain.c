@@ -9,18 +9,27 @@
  * sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
-#include "view/view.h"
+#include "view/person.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 void inmo_explanation_free(struct inmo_explanation *explanation)
 {
-    if (!explanation)
-        return;
-    inmo_free(explanation->part);
     inmo_free(explanation);
 }
+
+/* On the way to an explanation; arrays are in the work space's arena. */
+struct reasons {
+    const struct inmo_view *view;
+    const struct inmo_snapshot *snapshot;
+    struct inmo_work *work;
+    struct inmo_person person;
+    int32_t wanted;
+    double score;
+    struct inmo_entry *part;  // (count)
+    size_t count;
+};
 
 static int by_contribution(const void *a, const void *b)
 {
@@ -30,176 +39,237 @@ static int by_contribution(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static const char *base_name(const struct inmo_view *view, const struct inmo_person *person)
+static const char *base_name(const struct reasons *reasons)
 {
-    return inmo_person_has_row(view, person) ? "(own embedding)" : "(any user)";
+    return inmo_person_has_row(reasons->snapshot, &reasons->person) ? "(own embedding)" : "(any user)";
 }
 
-/* What walks from item n of the history add to the score of an item. */
-static double walked(const struct inmo_view *view, const struct inmo_person *person, int32_t n, int32_t wanted)
+/* What walks from item n of the history add to the score of the item. */
+static double walked(const struct reasons *reasons, int32_t n)
 {
-    return view->scorer.walks ? (double)inmo_walks_between(view->scorer.walks, person->item[n], wanted) : 0;
+    const struct inmo_walks *walks = reasons->snapshot->scorer.walks;
+    return walks ? (double)inmo_walks_between(walks, reasons->person.item[n], reasons->wanted) : 0;
 }
 
-static void add_part(struct inmo_explanation *explanation, const char *id, double score)
+static void add_part(struct reasons *reasons, const char *id, double score)
 {
-    explanation->part[explanation->count++] = (struct inmo_entry){id, score};
+    reasons->part[reasons->count++] = (struct inmo_entry){id, score};
 }
 
-static int depends_on_history(const struct inmo_view *view)
+static void add_item(struct reasons *reasons, int32_t n, double score)
 {
-    const struct inmo_model_kind *kind = view->model->kind;
-    return kind->system || kind->provider->templates || view->model->layers > 0 || view->scorer.walks;
+    add_part(reasons, inmo_view_item_name(reasons->view, reasons->person.item[n]), score);
+}
+
+static int depends_on_history(const struct inmo_snapshot *snapshot)
+{
+    const struct inmo_model_kind *kind = snapshot->model->kind;
+    return kind->system || kind->provider->templates || snapshot->model->layers > 0 || snapshot->scorer.walks;
 }
 
 /* A model whose vectors are sums: base and terms, each multiplied with the item's vector. */
-static enum inmo_status by_vectors(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
-                                   struct inmo_explanation *explanation, struct inmo_error *error)
+static enum inmo_status by_vectors(struct reasons *reasons, struct inmo_error *error)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
-    const struct inmo_model_kind *kind = view->model->kind;
-    const float *target = inmo_view_item_row(view, wanted);
-    int dim = view->scorer.dim;
-    size_t width = (size_t)dim;
-    float *base = inmo_alloc_zero(width, sizeof *base);
-    float *term = inmo_alloc_zero((size_t)person->count * width, sizeof *term);
-    enum inmo_status status = base && term ? inmo_person_parts(view, person, base, term, error)
-                                           : inmo_fail_memory(error, "the explanation");
-    if (!status) {
-        explanation->score = kernels->dot(dim, person->r, target);
-        if (kind->provider)
-            add_part(explanation, base_name(view, person), kernels->dot(dim, base, target));
-        for (int32_t n = 0; n < person->count && depends_on_history(view); n++) {
-            double walks = walked(view, person, n, wanted);
-            explanation->score += walks;
-            add_part(explanation, inmo_idmap_id(&view->items, person->item[n]),
-                     kernels->dot(dim, term + (size_t)n * width, target) + walks);
-        }
-    }
-    inmo_free(term);
-    inmo_free(base);
-    return status;
-}
-
-/* Any other provider and backbone: what is lost without each item. */
-static enum inmo_status by_absence(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
-                                   struct inmo_explanation *explanation, struct inmo_error *error)
-{
-    float *r = inmo_alloc((size_t)view->scorer.dim, sizeof *r);
-    double rest;
-    if (!r)
+    const struct inmo_snapshot *snapshot = reasons->snapshot;
+    const struct inmo_person *person = &reasons->person;
+    const float *target = inmo_snapshot_item_row(snapshot, reasons->wanted);
+    int dim = snapshot->scorer.dim;
+    size_t width = (size_t)dim, size = (size_t)person->count * width;
+    float *base = inmo_work_take(reasons->work, width, sizeof *base);
+    float *term = inmo_work_take(reasons->work, size, sizeof *term);
+    enum inmo_status status;
+    if (!base || !term)
         return inmo_fail_memory(error, "the explanation");
-    double product = inmo_scorer_pair(&view->scorer, person->r, wanted);
-    rest = explanation->score = product;
-    for (int32_t n = 0; n < person->count; n++)
-        rest = explanation->score += walked(view, person, n, wanted);
-    for (int32_t n = 0; n < person->count && depends_on_history(view); n++) {
-        double lost;
-        inmo_person_without(view, person, person->item[n], r);
-        lost = product - inmo_scorer_pair(&view->scorer, r, wanted) + walked(view, person, n, wanted);
-        add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), lost);
-        rest -= lost;
+    memset(base, 0, width * sizeof *base);
+    memset(term, 0, size * sizeof *term);
+    status = inmo_person_parts(snapshot, person, base, term, error);
+    if (status)
+        return status;
+    reasons->score = kernels->dot(dim, person->r, target);
+    if (snapshot->model->kind->provider)
+        add_part(reasons, base_name(reasons), kernels->dot(dim, base, target));
+    for (int32_t n = 0; n < person->count && depends_on_history(snapshot); n++) {
+        double walks = walked(reasons, n);
+        reasons->score += walks;
+        add_item(reasons, n, kernels->dot(dim, term + (size_t)n * width, target) + walks);
     }
-    add_part(explanation, "(the rest)", rest);
-    inmo_free(r);
     return INMO_OK;
 }
 
-/* A system whose score is a sum over the history: what each item alone would give. */
-static enum inmo_status by_scores(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
-                                  struct inmo_explanation *explanation, struct inmo_error *error)
+/* Any other provider and backbone: what is lost without each item. */
+static enum inmo_status by_absence(struct reasons *reasons, struct inmo_error *error)
 {
-    struct inmo_history history = inmo_person_history(person);
-    float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
-    enum inmo_status status =
-        score ? inmo_scorer_one(&view->scorer, &history, score, error) : inmo_fail_memory(error, "the explanation");
-    if (!status)
-        explanation->score = score[wanted];
-    for (int32_t n = 0; n < person->count && !status; n++) {
-        struct inmo_history alone = {-1, 1, 0, person->item + n, NULL};
-        status = inmo_scorer_one(&view->scorer, &alone, score, error);
-        add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), score[wanted]);
+    const struct inmo_snapshot *snapshot = reasons->snapshot;
+    const struct inmo_person *person = &reasons->person;
+    float *r = inmo_work_take(reasons->work, (size_t)snapshot->scorer.dim, sizeof *r);
+    double rest, product;
+    if (!r)
+        return inmo_fail_memory(error, "the explanation");
+    product = inmo_scorer_pair(&snapshot->scorer, person->r, reasons->wanted);
+    rest = reasons->score = product;
+    for (int32_t n = 0; n < person->count; n++)
+        rest = reasons->score += walked(reasons, n);
+    for (int32_t n = 0; n < person->count && depends_on_history(snapshot); n++) {
+        double lost;
+        inmo_person_without(snapshot, person, n, r);
+        lost = product - inmo_scorer_pair(&snapshot->scorer, r, reasons->wanted) + walked(reasons, n);
+        add_item(reasons, n, lost);
+        rest -= lost;
     }
-    inmo_free(score);
-    return status;
+    add_part(reasons, "(the rest)", rest);
+    return INMO_OK;
+}
+
+/* The system's score of the item for a history. */
+static double score_of(const struct reasons *reasons, const struct inmo_history *history)
+{
+    struct inmo_work *work = reasons->work;
+    inmo_scorer_fill(&reasons->snapshot->scorer, history, 1, work->scratch, work->score);
+    return work->score[reasons->wanted];
+}
+
+/* A system whose score is a sum over the history: what each item alone would give. */
+static void by_scores(struct reasons *reasons)
+{
+    const struct inmo_person *person = &reasons->person;
+    struct inmo_history history = inmo_person_history(person);
+    reasons->score = score_of(reasons, &history);
+    for (int32_t n = 0; n < person->count; n++) {
+        struct inmo_history alone = {-1, 1, 0, person->item + n, NULL};
+        add_item(reasons, n, score_of(reasons, &alone));
+    }
 }
 
 /* Any other system: what the score would lose without each item, and what is left of it. */
-static enum inmo_status by_missing(const struct inmo_view *view, const struct inmo_person *person, int32_t wanted,
-                                   struct inmo_explanation *explanation, struct inmo_error *error)
+static enum inmo_status by_missing(struct reasons *reasons, struct inmo_error *error)
 {
+    const struct inmo_person *person = &reasons->person;
     struct inmo_history history = inmo_person_history(person);
-    float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
-    int32_t *others = inmo_alloc((size_t)person->count, sizeof *others);
-    enum inmo_status status = score && others ? inmo_scorer_one(&view->scorer, &history, score, error)
-                                              : inmo_fail_memory(error, "the explanation");
-    double rest = 0;
-    if (!status)
-        rest = explanation->score = score[wanted];
-    for (int32_t n = 0; n < person->count && !status; n++) {
+    int32_t *others = inmo_work_take(reasons->work, (size_t)person->count, sizeof *others);
+    double rest;
+    if (!others)
+        return inmo_fail_memory(error, "the explanation");
+    rest = reasons->score = score_of(reasons, &history);
+    for (int32_t n = 0; n < person->count; n++) {
         struct inmo_history without = {-1, person->count - 1, 0, others, NULL};
+        double lost;
         memcpy(others, person->item, (size_t)n * sizeof *others);
         memcpy(others + n, person->item + n + 1, (size_t)(person->count - n - 1) * sizeof *others);
-        status = inmo_scorer_one(&view->scorer, &without, score, error);
-        if (status)
-            break;
-        add_part(explanation, inmo_idmap_id(&view->items, person->item[n]), explanation->score - score[wanted]);
-        rest -= explanation->score - score[wanted];
+        lost = reasons->score - score_of(reasons, &without);
+        add_item(reasons, n, lost);
+        rest -= lost;
     }
-    if (!status)
-        add_part(explanation, "(the rest)", rest);
-    inmo_free(others);
-    inmo_free(score);
-    return status;
+    add_part(reasons, "(the rest)", rest);
+    return INMO_OK;
 }
 
-static void by_popularity(const struct inmo_view *view, int32_t wanted, struct inmo_explanation *explanation)
+static void by_popularity(struct reasons *reasons)
 {
-    explanation->score = (double)inmo_graph_degree(view->graph, view->graph->users + wanted);
-    add_part(explanation, "(popularity)", explanation->score);
+    const struct inmo_graph *graph = reasons->snapshot->graph;
+    reasons->score = (double)inmo_graph_degree(graph, graph->users + reasons->wanted);
+    add_part(reasons, "(popularity)", reasons->score);
+}
+
+static enum inmo_status find_reasons(struct reasons *reasons, struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = reasons->snapshot;
+    const struct inmo_model_kind *kind = snapshot->model->kind;
+    const struct inmo_person *person = &reasons->person;
+    if (snapshot->scorer.walks) {
+        if (inmo_work_walk_space(reasons->work, snapshot->scorer.walks->items) != 0)
+            return inmo_fail_memory(error, "the explanation");
+        inmo_walks_need(snapshot->scorer.walks, person->item, person->count, 0, &reasons->work->walk);
+    }
+    if (!snapshot->scorer.by_dot && inmo_work_score_space(reasons->work, snapshot, 1) != 0)
+        return inmo_fail_memory(error, "the explanation");
+    if ((kind->system && !kind->system->personal) || person->falls_back)
+        by_popularity(reasons); /* as in recommend: the list is by popularity, and so is the reason */
+    else if (!kind->system && (!kind->backbone->affine || kind->head || !kind->provider->additive))
+        return by_absence(reasons, error);
+    else if (snapshot->scorer.by_dot)
+        return by_vectors(reasons, error);
+    else if (kind->system->additive)
+        by_scores(reasons);
+    else
+        return by_missing(reasons, error);
+    return INMO_OK;
+}
+
+/* Who asks, and for which item: under the view's lock. */
+static enum inmo_status find_who(struct reasons *reasons, const struct inmo_query *query, const char *item,
+                                 struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = reasons->snapshot;
+    int32_t items = snapshot->graph->items;
+    reasons->wanted = inmo_names_find(&reasons->view->items, item);
+    if (reasons->wanted >= items && reasons->wanted < items + reasons->view->overlay.newcomers)
+        return inmo_fail(error, INMO_UNKNOWN,
+                         "item '%s' is new since the view was last refreshed; it can be explained after a refresh",
+                         item);
+    if (reasons->wanted < 0 || reasons->wanted >= items ||
+        inmo_snapshot_is_gone(snapshot, snapshot->graph->users + reasons->wanted) ||
+        inmo_overlay_is_gone(&reasons->view->overlay, reasons->wanted))
+        return inmo_fail(error, INMO_UNKNOWN, "item '%s' is in neither the model nor the observed interactions",
+                         item);
+    return inmo_person_make(reasons->view, snapshot, reasons->work, query, &reasons->person, error);
+}
+
+/* Block: the explanation, its parts, then the ids one after the other. */
+static struct inmo_explanation *copy_out(const struct reasons *reasons)
+{
+    size_t size = sizeof(struct inmo_explanation) + reasons->count * sizeof(struct inmo_entry);
+    struct inmo_explanation *explanation;
+    char *text;
+    for (size_t n = 0; n < reasons->count; n++)
+        size += strlen(reasons->part[n].id) + 1;
+    explanation = inmo_alloc(size, 1);
+    if (!explanation)
+        return NULL;
+    *explanation =
+        (struct inmo_explanation){reasons->score, reasons->count, (struct inmo_entry *)(explanation + 1)};
+    text = (char *)(explanation->part + reasons->count);
+    for (size_t n = 0; n < reasons->count; n++) {
+        size_t length = strlen(reasons->part[n].id) + 1;
+        explanation->part[n] =
+            (struct inmo_entry){memcpy(text, reasons->part[n].id, length), reasons->part[n].score};
+        text += length;
+    }
+    return explanation;
+}
+
+static enum inmo_status explain(struct reasons *reasons, const struct inmo_query *query, const char *item,
+                                struct inmo_explanation **out, struct inmo_error *error)
+{
+    struct inmo_snapshot *snapshot;
+    enum inmo_status status;
+    inmo_view_read_lock(reasons->view);
+    reasons->snapshot = snapshot = inmo_snapshot_hold(reasons->view->snapshot);
+    status = find_who(reasons, query, item, error);
+    inmo_view_unlock(reasons->view);
+    if (!status) {
+        reasons->part = inmo_work_take(reasons->work, (size_t)reasons->person.count + 1, sizeof *reasons->part);
+        status = reasons->part ? find_reasons(reasons, error) : inmo_fail_memory(error, "the explanation");
+    }
+    if (!status) {
+        qsort(reasons->part, reasons->count, sizeof *reasons->part, by_contribution);
+        *out = copy_out(reasons);
+        if (!*out)
+            status = inmo_fail_memory(error, "the explanation");
+    }
+    inmo_snapshot_release(snapshot);
+    return status;
 }
 
 enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_query *query, const char *item,
                               struct inmo_explanation **out, struct inmo_error *error)
 {
-    const struct inmo_system *system = view->model->kind->system;
-    struct inmo_person person = {.user = -1};
     struct inmo_explanation *explanation = NULL;
-    int32_t wanted = inmo_idmap_find(&view->items, item);
-    enum inmo_status status = INMO_OK;
-    if (wanted < 0)
-        status =
-            inmo_fail(error, INMO_UNKNOWN, "item '%s' is in neither the model nor the observed interactions", item);
+    struct reasons reasons = {.view = view, .work = inmo_view_borrow(view)};
+    enum inmo_status status = reasons.work ? explain(&reasons, query, item, &explanation, error)
+                                           : inmo_fail_memory(error, "the explanation");
     if (!status)
-        status = inmo_person_make(view, query, &person, error);
-    if (status)
-        goto done;
-    explanation = inmo_alloc_zero(1, sizeof *explanation);
-    if (explanation)
-        explanation->part = inmo_alloc((size_t)person.count + 1, sizeof *explanation->part);
-    if (!explanation || !explanation->part) {
-        status = inmo_fail_memory(error, "the explanation");
-        goto done;
-    }
-    if ((system && !system->personal) || inmo_person_falls_back(view, &person))
-        by_popularity(view, wanted,
-                      explanation); /* as in recommend: the list is by popularity, and so is the reason */
-    else if (!system && (!view->model->kind->backbone->affine || view->model->kind->head ||
-                         view->model->kind->provider->complete))
-        status = by_absence(view, &person, wanted, explanation, error);
-    else if (inmo_view_has_vectors(view))
-        status = by_vectors(view, &person, wanted, explanation, error);
-    else if (system->additive)
-        status = by_scores(view, &person, wanted, explanation, error);
-    else
-        status = by_missing(view, &person, wanted, explanation, error);
-    if (status)
-        goto done;
-    qsort(explanation->part, explanation->count, sizeof *explanation->part, by_contribution);
-    *out = explanation;
-    explanation = NULL;
-done:
-    inmo_explanation_free(explanation);
-    inmo_person_free(&person);
+        *out = explanation;
+    inmo_view_give_back(view, reasons.work);
     return status;
 }

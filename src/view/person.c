@@ -1,250 +1,287 @@
-/* person.c - who is asking: a user of the view, or somebody with a list of items.
+/* person.c - see person.h.
  *
- * A person nobody has seen gets an embedding as the provider would make it, and the backbone folds it in: the
- * row of one more node, computed from what the scorer keeps of the others, which stay as they are (docs/math.md,
- * "Somebody unseen"). With an affine backbone that is the sum of one term for each item of the history and a
- * base; explanations use those. A system with vectors gives such terms itself. */
+ * A person whom the snapshot does not have as they are now gets an embedding that the provider composes from the history,
+ * and the backbone folds it in: the row of one more node, computed from what the scorer keeps of the others, which stay as
+ * they are (docs/math.md, "Somebody unseen"). With an additive provider and an affine backbone that is the sum of one term
+ * for each item of the history and a base; explanations use those. A system with vectors gives such terms itself. An item
+ * that the snapshot does not have is folded in from its users in the same way. */
+#include "view/person.h"
+
 #include "base/memory.h"
 #include "kernel/kernel.h"
-#include "view/view.h"
+#include "score/offer.h"
 
 #include <math.h>
 #include <string.h>
 
-void inmo_person_free(struct inmo_person *person)
+double inmo_person_coverage(const struct inmo_person *person)
 {
-    inmo_free(person->space);
-    inmo_free(person->node);
-    inmo_free(person->r);
-    inmo_free(person->item);
-    *person = (struct inmo_person){.user = -1};
+    int32_t all = person->seen_count + person->unknown;
+    return all > 0 ? (double)person->usable / all : 0;
 }
 
-static int is_template(const struct inmo_view *view, int32_t item)
+/* ---- Folding in ------------------------------------------------------------------------------------------------ */
+
+/* Floats that folding takes beside its result: the embedding, the backbone's own, and a row to subtract. */
+static size_t fold_space(const struct inmo_snapshot *snapshot)
 {
-    return view->bound.row_of_node[view->graph->users + item] >= 0;
+    return (1 + INMO_FOLD_SPACE) * (size_t)snapshot->model->dim + (size_t)snapshot->scorer.dim;
 }
 
-static int has_templates(const struct inmo_view *view)
+static struct inmo_composition composition(const struct inmo_snapshot *snapshot, const int32_t *node, int32_t count,
+                                           int32_t usable)
 {
-    const struct inmo_provider *provider = view->model->kind->provider;
-    return provider && provider->templates;
+    return (struct inmo_composition){
+        .binding = &snapshot->bound.binding,
+        .parameter = snapshot->model->parameter,
+        .base = snapshot->scorer.base,
+        .alpha = inmo_model_alpha(snapshot->model),
+        .own_row = -1,
+        .node = node,
+        .count = count,
+        .usable = usable,
+        .with_base = 1,
+    };
 }
 
-static enum inmo_status known_user(const struct inmo_view *view, const char *id, struct inmo_person *person,
-                                   struct inmo_error *error)
+/* out = what provider and backbone make of the neighbours, out of degree. */
+static void fold(const struct inmo_snapshot *snapshot, const struct inmo_composition *made_of, int32_t degree,
+                 float *space, float *out)
 {
-    const struct inmo_graph *graph = view->graph;
-    int32_t u = inmo_idmap_find(&view->users, id);
-    if (u < 0)
-        return inmo_fail(error, INMO_UNKNOWN,
-                         "user '%s' is in neither the model nor the observed interactions; recommend by a history "
-                         "instead (`items` a,b,c), or add one (`observed` LOG)",
-                         id);
-    if (!inmo_kind_serves_unseen(view->model->kind) && view->bound.model_user[u] < 0)
-        return inmo_fail(error, INMO_UNSUPPORTED,
-                         "%s has no vector for user '%s', who was not in its training data; use %s",
-                         view->model->kind->name, id, inmo_models_for_unseen);
-    person->user = u;
-    person->count = (int32_t)inmo_graph_degree(graph, u);
-    person->item = inmo_alloc((size_t)person->count, sizeof *person->item);
-    if (!person->item)
-        return inmo_fail_memory(error, "a history");
-    for (int32_t n = 0; n < person->count; n++)
-        person->item[n] = graph->neighbour[graph->offset[u] + n] - graph->users;
-    return INMO_OK;
-}
-
-static enum inmo_status unseen_person(const struct inmo_view *view, const struct inmo_query *query,
-                                      struct inmo_person *person, struct inmo_error *error)
-{
-    if (!inmo_kind_serves_unseen(view->model->kind))
-        return inmo_fail(error, INMO_UNSUPPORTED,
-                         "%s cannot recommend for somebody unseen: it has learned vectors for the users of its "
-                         "training data only; use %s",
-                         view->model->kind->name, inmo_models_for_unseen);
-    if (query->item_count > INT32_MAX)
-        return inmo_fail(error, INMO_USAGE, "a history of %zu items is too long", query->item_count);
-    person->item = inmo_alloc(query->item_count, sizeof *person->item);
-    if (!person->item)
-        return inmo_fail_memory(error, "a history");
-    for (size_t n = 0; n < query->item_count; n++) {
-        int32_t item = inmo_idmap_find(&view->items, query->items[n]);
-        if (item >= 0)
-            person->item[person->count++] = item;
-        else
-            person->unknown++;
-    }
-    person->count = (int32_t)inmo_ascending(person->item, person->count);
-    return INMO_OK;
-}
-
-/* Whether the embedding is made of the plain sum over the rows of the history, which is not its part. */
-static int is_completed(const struct inmo_view *view)
-{
-    return view->model->kind->provider->complete != NULL;
-}
-
-/* 1 / (templates + 1)^alpha, rounded as the provider rounds it. */
-static float template_scale(const struct inmo_view *view, int templates)
-{
-    if (is_completed(view))
-        return 1;
-    return (float)pow((double)templates + 1, -inmo_model_alpha(view->model));
-}
-
-/* e += factor times the item's template vector, if it has one. */
-static void add_template(const struct inmo_view *view, int32_t item, float factor, float *e)
-{
-    size_t dim = (size_t)view->model->dim;
-    if (has_templates(view) && is_template(view, item))
-        inmo_kernels()->add_scaled(
-            (int)dim, factor,
-            view->model->parameter + (size_t)view->bound.row_of_node[view->graph->users + item] * dim, e);
-}
-
-int inmo_person_has_row(const struct inmo_view *view, const struct inmo_person *person)
-{
-    return view->model->kind->provider && !has_templates(view) && person->user >= 0 &&
-           view->bound.row_of_node[person->user] >= 0;
-}
-
-/* e += what of the embedding does not depend on the history: t_user, or the user's own row, or the mean of all. */
-static void add_base(const struct inmo_view *view, const struct inmo_person *person, float factor, float *e)
-{
-    const struct inmo_model *model = view->model;
-    const float *base = view->scorer.base;
-    if (inmo_person_has_row(view, person))
-        base = model->parameter + (size_t)view->bound.row_of_node[person->user] * (size_t)model->dim;
-    inmo_kernels()->add_scaled(model->dim, has_templates(view) ? factor : 1, base, e);
-}
-
-/* out = what the backbone makes of the embedding at the beginning of space and of count nodes out of degree. */
-static void fold(const struct inmo_view *view, const int32_t *node, int32_t count, int32_t degree, float *space,
-                 float *out)
-{
-    const struct inmo_model *model = view->model;
-    struct inmo_fold job = {view->graph,
-                            model->dim,
-                            model->layers,
-                            inmo_kind_backbone_own(model->kind, model->dim, model->own),
-                            view->scorer.memory,
-                            space,
-                            node,
-                            count,
-                            degree,
-                            space + model->dim};
+    const struct inmo_model *model = snapshot->model;
+    struct inmo_fold job = {
+        .graph = snapshot->graph,
+        .dim = model->dim,
+        .layers = model->layers,
+        .own = inmo_kind_backbone_own(model->kind, model->dim, model->own),
+        .memory = snapshot->scorer.memory,
+        .e = space,
+        .node = made_of->node,
+        .count = made_of->count,
+        .degree = degree,
+        .space = space + model->dim,
+        .is_item = made_of->is_item,
+    };
+    model->kind->provider->compose(made_of, space);
     model->kind->backbone->fold(&job, out);
 }
 
-static float *cleared(const struct inmo_view *view, float *space)
+int inmo_person_has_row(const struct inmo_snapshot *snapshot, const struct inmo_person *person)
 {
-    return memset(space, 0, (size_t)view->model->dim * sizeof *space);
+    const struct inmo_provider *provider = snapshot->model->kind->provider;
+    return provider && !provider->templates && person->own >= 0 && snapshot->bound.row_of_node[person->own] >= 0;
+}
+
+static int32_t own_row(const struct inmo_snapshot *snapshot, const struct inmo_person *person)
+{
+    return inmo_person_has_row(snapshot, person) ? snapshot->bound.row_of_node[person->own] : -1;
 }
 
 /* What the item adds to the row that an affine backbone makes: the row with it minus the row with nothing. */
-static void fold_term(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out)
+static void fold_term(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t item,
+                      float *out)
 {
-    int32_t node = view->graph->users + item;
-    float *space = person->space, *constant = space + (1 + INMO_FOLD_SPACE) * (size_t)view->model->dim;
-    fold(view, NULL, 0, person->count, cleared(view, space), constant);
-    add_template(view, item, template_scale(view, person->usable), cleared(view, space));
-    fold(view, &node, 1, person->count, space, out);
-    inmo_kernels()->add_scaled(view->scorer.dim, -1, constant, out);
+    int32_t node = snapshot->graph->users + item;
+    float *space = person->space, *constant = space + (1 + INMO_FOLD_SPACE) * (size_t)snapshot->model->dim;
+    struct inmo_composition nothing = composition(snapshot, NULL, 0, person->usable);
+    struct inmo_composition alone = composition(snapshot, &node, 1, person->usable);
+    nothing.with_base = alone.with_base = 0;
+    fold(snapshot, &nothing, person->count, space, constant);
+    fold(snapshot, &alone, person->count, space, out);
+    inmo_kernels()->add_scaled(snapshot->scorer.dim, -1, constant, out);
 }
 
-enum inmo_status inmo_person_parts(const struct inmo_view *view, const struct inmo_person *person, float *base,
-                                   float *term, struct inmo_error *error)
+enum inmo_status inmo_person_parts(const struct inmo_snapshot *snapshot, const struct inmo_person *person,
+                                   float *base, float *term, struct inmo_error *error)
 {
-    const struct inmo_system *system = view->model->kind->system;
+    const struct inmo_system *system = snapshot->model->kind->system;
     struct inmo_history history = inmo_person_history(person);
+    struct inmo_composition nothing;
     if (system)
-        return system->fold(view->scorer.state, &history, term, error);
-    add_base(view, person, template_scale(view, person->usable), cleared(view, person->space));
-    fold(view, NULL, 0, person->count, person->space, base);
+        return system->fold(snapshot->scorer.state, &history, term, error);
+    nothing = composition(snapshot, NULL, 0, person->usable);
+    nothing.own_row = own_row(snapshot, person);
+    fold(snapshot, &nothing, person->count, person->space, base);
     for (int32_t n = 0; n < person->count; n++)
-        fold_term(view, person, person->item[n], term + (size_t)n * (size_t)view->scorer.dim);
+        fold_term(snapshot, person, person->item[n], term + (size_t)n * (size_t)snapshot->scorer.dim);
     return INMO_OK;
 }
 
-void inmo_person_without(const struct inmo_view *view, const struct inmo_person *person, int32_t item, float *out)
+/* The representation with all items of the history but number without (-1: with all). */
+static void fold_history(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t without,
+                         float *out)
 {
-    int32_t kept = 0, templates = 0;
-    float scale, *e = cleared(view, person->space);
+    struct inmo_composition made_of;
+    int32_t kept = 0, usable = 0;
     for (int32_t n = 0; n < person->count; n++)
-        if (person->item[n] != item) {
-            person->node[kept++] = view->graph->users + person->item[n];
-            templates += has_templates(view) && is_template(view, person->item[n]);
+        if (n != without) {
+            person->node[kept++] = snapshot->graph->users + person->item[n];
+            usable += inmo_is_usable(snapshot->model, &snapshot->bound, person->item[n]);
         }
-    scale = template_scale(view, templates);
-    if (!is_completed(view))
-        add_base(view, person, scale, e);
-    for (int32_t n = 0; n < kept; n++)
-        add_template(view, person->node[n] - view->graph->users, scale, e);
-    if (is_completed(view))
-        view->model->kind->provider->complete(&view->bound.binding, view->scorer.base, e);
-    fold(view, person->node, kept, kept, e, out);
+    made_of = composition(snapshot, person->node, kept, usable);
+    made_of.own_row = own_row(snapshot, person);
+    fold(snapshot, &made_of, kept, person->space, out);
 }
 
-/* A system's vector of somebody unseen: the sum of its terms. */
-static enum inmo_status add_terms(const struct inmo_view *view, const struct inmo_person *person,
-                                  struct inmo_error *error)
+void inmo_person_without(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t n,
+                         float *out)
 {
-    size_t width = (size_t)view->scorer.dim;
-    float *term = inmo_alloc_zero((size_t)person->count * width, sizeof *term);
-    enum inmo_status status = term ? inmo_person_parts(view, person, person->r, term, error)
-                                   : inmo_fail_memory(error, "a representation");
+    fold_history(snapshot, person, n, out);
+}
+
+int inmo_newcomer_fold(const struct inmo_snapshot *snapshot, const int32_t *user, int32_t count, float *r)
+{
+    const struct inmo_model *model = snapshot->model;
+    int32_t *node = inmo_alloc((size_t)count, sizeof *node), kept = 0, usable = 0;
+    float *space = inmo_alloc(fold_space(snapshot), sizeof *space);
+    if (node && space) {
+        struct inmo_composition made_of;
+        for (int32_t n = 0; n < count; n++)
+            if (user[n] < snapshot->graph->users && !inmo_snapshot_is_gone(snapshot, user[n])) {
+                node[kept++] = user[n];
+                usable += !model->kind->provider->templates || snapshot->bound.row_of_node[user[n]] >= 0;
+            }
+        kept = (int32_t)inmo_ascending(node, kept);
+        made_of = composition(snapshot, node, kept, usable);
+        made_of.is_item = 1;
+        fold(snapshot, &made_of, kept, space, r);
+        if (model->popularity != 0) {
+            float scale = (float)pow(kept > 0 ? (double)kept : 1, model->popularity);
+            for (int j = 0; j < snapshot->scorer.dim; j++)
+                r[j] *= scale;
+        }
+    }
+    inmo_free(space);
+    inmo_free(node);
+    return node && space ? 0 : -1;
+}
+
+/* A system's vector of a history: the sum of its terms. */
+static enum inmo_status add_terms(const struct inmo_snapshot *snapshot, struct inmo_work *work,
+                                  const struct inmo_person *person, float *r, struct inmo_error *error)
+{
+    size_t width = (size_t)snapshot->scorer.dim, size = (size_t)person->count * width;
+    float *term = inmo_work_take(work, size, sizeof *term);
+    enum inmo_status status;
+    if (!term)
+        return inmo_fail_memory(error, "a representation");
+    memset(term, 0, size * sizeof *term);
+    memset(r, 0, width * sizeof *r);
+    status = inmo_person_parts(snapshot, person, r, term, error);
     for (int32_t n = 0; n < person->count && !status; n++)
-        inmo_kernels()->add_scaled(view->scorer.dim, 1, term + (size_t)n * width, person->r);
-    inmo_free(term);
+        inmo_kernels()->add_scaled(snapshot->scorer.dim, 1, term + (size_t)n * width, r);
     return status;
 }
 
-static enum inmo_status represent(const struct inmo_view *view, struct inmo_person *person,
-                                  struct inmo_error *error)
+static enum inmo_status represent(const struct inmo_snapshot *snapshot, struct inmo_work *work,
+                                  struct inmo_person *person, struct inmo_error *error)
 {
-    size_t width = (size_t)view->scorer.dim;
-    /* the embedding, the backbone's, and a row to subtract */
-    size_t space = (1 + INMO_FOLD_SPACE) * (size_t)view->model->dim + width;
-    person->r = inmo_alloc_zero(width, sizeof *person->r);
-    person->node = inmo_alloc((size_t)person->count, sizeof *person->node);
-    person->space = inmo_alloc(space, sizeof *person->space);
-    if (!person->r || !person->node || !person->space)
+    float *r = inmo_work_take(work, (size_t)snapshot->scorer.dim, sizeof *r);
+    person->node = inmo_work_take(work, (size_t)person->count, sizeof *person->node);
+    person->space = inmo_work_take(work, fold_space(snapshot), sizeof *person->space);
+    if (!r || !person->node || !person->space)
         return inmo_fail_memory(error, "a representation");
+    person->r = r;
     if (person->user >= 0)
-        memcpy(person->r, view->scorer.r + (size_t)person->user * width, width * sizeof *person->r);
-    else if (view->model->kind->system)
-        return add_terms(view, person, error);
+        person->r = inmo_snapshot_row(snapshot, person->user);
+    else if (snapshot->model->kind->system)
+        return add_terms(snapshot, work, person, r, error);
     else
-        inmo_person_without(view, person, -1, person->r);
+        fold_history(snapshot, person, -1, r);
     return INMO_OK;
 }
 
-static int usable(const struct inmo_view *view, int32_t item)
+/* ---- Who it is ------------------------------------------------------------------------------------------------- */
+
+/* The number of the user in the view. */
+static enum inmo_status find_user(const struct inmo_view *view, const char *id, int32_t *user,
+                                  struct inmo_error *error)
 {
-    const struct inmo_system *system = view->model->kind->system;
-    if (system)
-        return system->new_items || view->bound.model_item[item] >= 0;
-    return !has_templates(view) || is_template(view, item);
+    *user = inmo_names_find(&view->users, id);
+    if (*user >= 0 && inmo_overlay_has_user(&view->overlay, *user))
+        return INMO_OK;
+    return inmo_fail(
+        error, INMO_UNKNOWN,
+        "user '%s' is in neither the model nor the observed interactions; recommend by `items` "
+        "instead (a,b,c), or add some of theirs (`observed` LOG)",
+        id);
 }
 
-enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_query *query,
-                                  struct inmo_person *out, struct inmo_error *error)
+/* Puts the history together, in seen: the snapshot's part first. *past is how long that is. */
+static enum inmo_status gather_history(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
+                                       struct inmo_work *work, const struct inmo_query *query, int32_t user,
+                                       struct inmo_person *person, int32_t *past, struct inmo_error *error)
 {
-    struct inmo_person person = {.user = -1};
-    enum inmo_status status =
-        query->user ? known_user(view, query->user, &person, error) : unseen_person(view, query, &person, error);
+    const struct inmo_graph *graph = snapshot->graph;
+    const struct inmo_change *change = user >= 0 ? inmo_overlay_change(&view->overlay, user) : NULL;
+    int64_t degree = person->own >= 0 ? inmo_graph_degree(graph, user) : 0, count = 0;
+    size_t most = (size_t)degree + (change ? (size_t)change->added.count : 0) + query->item_count;
+    if (most > INT32_MAX)
+        return inmo_fail(error, INMO_USAGE, "a history of %zu items is too long", most);
+    person->seen = inmo_work_take(work, most, sizeof *person->seen);
+    person->item = inmo_work_take(work, most, sizeof *person->item);
+    if (!person->seen || !person->item)
+        return inmo_fail_memory(error, "a history");
+    for (int64_t e = 0; e < degree; e++) {
+        int32_t item = graph->neighbour[graph->offset[user] + e] - graph->users, removed = 0;
+        for (int32_t n = 0; change && n < change->removed.count; n++)
+            removed |= change->removed.number[n] == item;
+        if (!removed)
+            person->seen[count++] = item;
+    }
+    *past = (int32_t)count;
+    for (int32_t n = 0; change && n < change->added.count; n++)
+        person->seen[count++] = change->added.number[n];
+    for (size_t n = 0; n < query->item_count; n++) {
+        int32_t item = inmo_names_find(&view->items, query->items[n]);
+        if (item >= 0)
+            person->seen[count++] = item;
+        else
+            person->unknown++;
+    }
+    person->seen_count = (int32_t)(count > *past ? inmo_ascending(person->seen, count) : count);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
+                                  struct inmo_work *work, const struct inmo_query *query,
+                                  struct inmo_person *person, struct inmo_error *error)
+{
+    const struct inmo_model *model = snapshot->model;
+    const struct inmo_change *change;
+    int32_t user = -1, past = 0;
+    enum inmo_status status = query->user ? find_user(view, query->user, &user, error) : INMO_OK;
+    *person = (struct inmo_person){.user = -1, .own = -1};
     if (status)
-        goto done;
-    for (int32_t n = 0; n < person.count; n++)
-        person.usable += usable(view, person.item[n]);
-    if (view->scorer.dim > 0)
-        status = represent(view, &person, error);
+        return status;
+    change = user >= 0 ? inmo_overlay_change(&view->overlay, user) : NULL;
+    if (user >= 0 && user < snapshot->graph->users && !inmo_snapshot_is_gone(snapshot, user) &&
+        !(change && change->forgotten))
+        person->own = user;
+    if (!inmo_kind_serves_unseen(model->kind) && (person->own < 0 || snapshot->bound.model_user[user] < 0))
+        return query->user
+                   ? inmo_fail(error, INMO_UNSUPPORTED,
+                               "%s has no vector for user '%s', who was not in its training data; use %s",
+                               model->kind->name, query->user, inmo_models_for_unseen)
+                   : inmo_fail(error, INMO_UNSUPPORTED,
+                               "%s cannot recommend for somebody unseen: it has learned vectors for the users "
+                               "of its training data only; use %s",
+                               model->kind->name, inmo_models_for_unseen);
+    status = gather_history(view, snapshot, work, query, user, person, &past, error);
     if (status)
-        goto done;
-    *out = person;
-    person = (struct inmo_person){.user = -1};
-done:
-    inmo_person_free(&person);
-    return status;
+        return status;
+    for (int32_t n = 0; n < person->seen_count; n++)
+        if (person->seen[n] < snapshot->graph->items &&
+            !inmo_snapshot_is_gone(snapshot, snapshot->graph->users + person->seen[n]) &&
+            (person->own >= 0 || !inmo_overlay_is_gone(&view->overlay, person->seen[n])))
+            person->item[person->count++] = person->seen[n];
+    /* As the snapshot has them, unless something was added or taken away. Models that only know the users of their
+     * training data cannot use what was. */
+    if (person->own >= 0 && (!inmo_kind_serves_unseen(model->kind) ||
+                             (person->seen_count == past && past == inmo_graph_degree(snapshot->graph, user))))
+        person->user = user;
+    for (int32_t n = 0; n < person->count; n++)
+        person->usable += inmo_is_usable(model, &snapshot->bound, person->item[n]);
+    person->falls_back = inmo_falls_back(model, person->user >= 0, person->usable);
+    return snapshot->scorer.dim > 0 ? represent(snapshot, work, person, error) : INMO_OK;
 }

@@ -1,391 +1,409 @@
-/* recommend.c - the k best items of one person or of all users, and nearest neighbours. Exact: every item is
- * scored. */
+/* recommend.c - the k best items of one or several people. Exact: the result is that of scoring every item.
+ *
+ *     gather   under the view's lock: ids to numbers, who is asking, what may not be in the list, and the scores of
+ *              items that the snapshot does not have
+ *     rank     without it: one pass over the items' rows in bytes for all people together, or a system's scores
+ *     name     numbers back to ids */
 #include "base/memory.h"
 #include "kernel/kernel.h"
-#include "score/rank.h"
-#include "view/view.h"
+#include "score/offer.h"
+#include "view/list.h"
+#include "view/person.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-void inmo_query_init(struct inmo_query *query)
-{
-    *query = (struct inmo_query){.k = 20};
-}
+/* One query on its way to a list. All arrays are in the arena, items are numbers, ascending. */
+struct task {
+    const struct inmo_query *query;
+    struct inmo_list *list;
+    struct inmo_person person;
+    int32_t *closed;  // (closed_count) may not be in the list; of all items, also those the snapshot does not have
+    int32_t closed_count;
+    int32_t *allowed;  // (allowed_count) the only items that may be, if the query names any
+    int32_t allowed_count;
+    int32_t *newcomer;  // (newcomers) items that the snapshot does not have and that may be in the list
+    float *newcomer_score;
+    int32_t newcomers;
+    int32_t *boosted;  // (boosted_count) items that walks lead to
+    float *boost;
+    int32_t boosted_count;
+    struct inmo_top top;
+};
 
-void inmo_list_free(struct inmo_list *list)
-{
-    if (!list)
-        return;
-    inmo_free(list->entry);
-    inmo_free(list);
-}
+struct request {
+    const struct inmo_view *view;
+    struct inmo_snapshot *snapshot;
+    struct inmo_work *work;
+    struct task *task;
+    size_t tasks;
+};
 
-/* Items that a model knows nothing of are not on offer. */
-static int on_offer(const struct inmo_view *view, int32_t item)
+static int holds(const int32_t *list, int32_t count, int32_t number)
 {
-    return inmo_kind_offers_unseen(view->model->kind) || view->bound.model_item[item] >= 0;
-}
-
-/* Marks with value the listed items; counts the ids nobody has seen. */
-static int mark(const struct inmo_view *view, const char *const *id, size_t count, uint8_t value, uint8_t *flag)
-{
-    int unknown = 0;
-    for (size_t n = 0; n < count; n++) {
-        int32_t item = inmo_idmap_find(&view->items, id[n]);
-        if (item >= 0)
-            flag[item] = value;
+    int32_t low = 0, high = count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (list[middle] < number)
+            low = middle + 1;
         else
-            unknown++;
+            high = middle;
     }
-    return unknown;
+    return low < count && list[low] == number;
 }
 
-/* closed[i]: item i may not be recommended to this person. */
-static void close_items(const struct inmo_view *view, const struct inmo_query *query,
-                        const struct inmo_person *person, uint8_t *closed, int *unknown)
+static int may_be_listed(const struct task *task, int32_t item)
 {
-    int32_t items = view->items.count;
-    memset(closed, query->allow != NULL, (size_t)items);
-    if (query->allow)
-        *unknown += mark(view, query->allow, query->allow_count, 0, closed);
-    *unknown += mark(view, query->deny, query->deny_count, 1, closed);
-    for (int32_t n = 0; n < person->count && !query->include_seen; n++)
-        closed[person->item[n]] = 1;
-    for (int32_t i = 0; i < items && !inmo_kind_offers_unseen(view->model->kind); i++)
-        if (!on_offer(view, i))
-            closed[i] = 1;
+    return !holds(task->closed, task->closed_count, item) &&
+           (!task->query->allow || holds(task->allowed, task->allowed_count, item));
 }
 
-/* Room for the k best of count, and the list they become. */
-static enum inmo_status open_list(int k, int32_t count, struct inmo_top *top, struct inmo_list *list,
-                                  struct inmo_error *error)
-{
-    top->k = k < count ? k : count;
-    top->score = inmo_alloc((size_t)top->k + 1, sizeof *top->score);
-    top->item = inmo_alloc((size_t)top->k + 1, sizeof *top->item);
-    list->entry = inmo_alloc((size_t)top->k, sizeof *list->entry);
-    return top->score && top->item && list->entry ? INMO_OK : inmo_fail_memory(error, "the recommendations");
-}
+/* ---- Gather ---------------------------------------------------------------------------------------------------- */
 
-static void close_list(const struct inmo_idmap *ids, struct inmo_top *top, struct inmo_list *list)
+/* Numbers of the ids that the view knows, behind those already there; the others are counted. */
+static int32_t find_items(const struct inmo_view *view, const char *const *id, size_t count, int32_t *number,
+                          int32_t at, int *unknown)
 {
-    for (int32_t n = 0; n < top->count; n++)
-        list->entry[n] = (struct inmo_entry){inmo_idmap_id(ids, top->item[n]), top->score[n]};
-    list->count = (size_t)top->count;
-}
-
-static void drop_top(struct inmo_top *top)
-{
-    inmo_free(top->item);
-    inmo_free(top->score);
-}
-
-/* The list of the best k of score, closed ones left out. */
-static enum inmo_status best_of(const struct inmo_idmap *ids, const float *score, const uint8_t *closed,
-                                int32_t count, int k, struct inmo_list *list, struct inmo_error *error)
-{
-    struct inmo_top top = {0};
-    enum inmo_status status = open_list(k, count, &top, list, error);
-    for (int32_t i = 0; i < count && !status; i++)
-        if (!closed || !closed[i])
-            inmo_top_add(&top, score[i], i);
-    if (!status) {
-        inmo_top_sort(&top);
-        close_list(ids, &top, list);
+    for (size_t n = 0; n < count; n++) {
+        int32_t item = inmo_names_find(&view->items, id[n]);
+        if (item >= 0)
+            number[at++] = item;
+        else
+            ++*unknown;
     }
-    drop_top(&top);
+    return at;
+}
+
+/* What may and may not be in the list: the history, what the query denies, what was forgotten since the snapshot. */
+static enum inmo_status limit(const struct request *request, struct task *task, struct inmo_error *error)
+{
+    const struct inmo_query *query = task->query;
+    const struct inmo_numbers *gone = &request->view->overlay.gone;
+    int32_t seen = query->include_seen ? 0 : task->person.seen_count, count = seen;
+    task->closed =
+        inmo_work_take(request->work, (size_t)seen + query->deny_count + (size_t)gone->count, sizeof *task->closed);
+    task->allowed = inmo_work_take(request->work, query->allow ? query->allow_count : 0, sizeof *task->allowed);
+    if (!task->closed || !task->allowed)
+        return inmo_fail_memory(error, "the recommendations");
+    if (seen > 0)
+        memcpy(task->closed, task->person.seen, (size_t)seen * sizeof *task->closed);
+    count =
+        find_items(request->view, query->deny, query->deny_count, task->closed, count, &task->list->unknown_items);
+    if (gone->count > 0)
+        memcpy(task->closed + count, gone->number, (size_t)gone->count * sizeof *task->closed);
+    count += gone->count;
+    task->closed_count = count > seen ? (int32_t)inmo_ascending(task->closed, count) : count;
+    if (query->allow) {
+        count = find_items(request->view, query->allow, query->allow_count, task->allowed, 0,
+                           &task->list->unknown_items);
+        task->allowed_count = (int32_t)inmo_ascending(task->allowed, count);
+    }
+    return INMO_OK;
+}
+
+/* Scores of the items that the snapshot does not have, as far as the model offers any. */
+static enum inmo_status score_newcomers(const struct request *request, struct task *task, struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    const struct inmo_overlay *overlay = &request->view->overlay;
+    const struct inmo_system *system = snapshot->model->kind->system;
+    struct inmo_history history = inmo_person_history(&task->person);
+    size_t room = (size_t)overlay->newcomers;
+    if (room == 0 || !inmo_kind_offers_unseen(snapshot->model->kind))
+        return INMO_OK;
+    task->newcomer = inmo_work_take(request->work, room, sizeof *task->newcomer);
+    task->newcomer_score = inmo_work_take(request->work, room, sizeof *task->newcomer_score);
+    if (!task->newcomer || !task->newcomer_score)
+        return inmo_fail_memory(error, "the recommendations");
+    for (int32_t n = 0; n < overlay->newcomers; n++) {
+        const struct inmo_newcomer *newcomer = overlay->newcomer + n;
+        int32_t item = snapshot->graph->items + n;
+        float score;
+        if (newcomer->users.count == 0 || !may_be_listed(task, item))
+            continue;
+        if (task->person.falls_back)
+            score = (float)newcomer->users.count;
+        else if (newcomer->r)
+            score = (float)inmo_scorer_product(&snapshot->scorer, task->person.r, newcomer->r);
+        else if (system && system->score_unseen)
+            score = system->score_unseen(snapshot->scorer.state, &history, newcomer->users.number,
+                                         newcomer->users.count);
+        else
+            continue;
+        task->newcomer[task->newcomers] = item;
+        task->newcomer_score[task->newcomers++] = score;
+    }
+    return INMO_OK;
+}
+
+static enum inmo_status make_top(struct inmo_work *work, int32_t k, int32_t most, struct inmo_top *top,
+                                 struct inmo_error *error)
+{
+    top->k = k < most ? k : most;
+    top->count = 0;
+    top->score = inmo_work_take(work, (size_t)top->k + 1, sizeof *top->score);
+    top->item = inmo_work_take(work, (size_t)top->k + 1, sizeof *top->item);
+    return top->score && top->item ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+}
+
+/* A sentence that the list keeps: what is wrong with its query. */
+static enum inmo_status refuse(const struct request *request, struct task *task, const struct inmo_error *why,
+                               struct inmo_error *error)
+{
+    size_t size = strlen(why->message) + 1;
+    char *sentence = inmo_work_take(request->work, size, 1);
+    if (why->code == INMO_MEMORY || !sentence)
+        return inmo_fail_memory(error, "the recommendations");
+    task->list->status = why->code;
+    task->list->problem = memcpy(sentence, why->message, size);
+    return INMO_OK;
+}
+
+static enum inmo_status gather(const struct request *request, struct task *task, struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    struct inmo_error why = {0};
+    enum inmo_status status = inmo_check_k(task->query->k, &why);
+    if (!status)
+        status = inmo_person_make(request->view, snapshot, request->work, task->query, &task->person, &why);
+    if (status)
+        return refuse(request, task, &why, error);
+    task->list->unknown_items = task->person.unknown;
+    task->list->coverage = inmo_person_coverage(&task->person);
+    task->list->fallback = task->person.falls_back;
+    status = limit(request, task, error);
+    if (!status)
+        status = score_newcomers(request, task, error);
+    if (!status)
+        status =
+            make_top(request->work, task->query->k, snapshot->graph->items + task->newcomers, &task->top, error);
     return status;
 }
 
-/* Where walks lead, the score is more than a dot product: these items are scored one by one into reached, and
- * closed for the pass over the others. */
-static enum inmo_status take_walks(const struct inmo_view *view, const struct inmo_person *person, uint8_t *closed,
-                                   struct inmo_top *reached, struct inmo_error *error)
+/* ---- Rank ------------------------------------------------------------------------------------------------------ */
+
+static enum inmo_status walk(const struct request *request, struct task *task, struct inmo_error *error)
 {
-    const struct inmo_walks *walks = view->scorer.walks;
-    size_t most = (size_t)inmo_walks_most(walks, person->count);
-    struct inmo_walk_space space = {0};
-    int32_t *item = inmo_alloc(most, sizeof *item), found = 0;
-    float *value = inmo_alloc(most, sizeof *value);
-    enum inmo_status status = item && value && inmo_walk_space_make(&space, walks->items) == 0
-                                  ? INMO_OK
-                                  : inmo_fail_memory(error, "the recommendations");
-    if (!status)
-        found = inmo_walks_collect(walks, person->item, person->count, 0, &space, item, value);
-    for (int32_t n = 0; n < found; n++)
-        if (!closed[item[n]]) {
-            closed[item[n]] = 1;
-            inmo_top_add(reached, (float)inmo_scorer_pair(&view->scorer, person->r, item[n]) + value[n], item[n]);
+    struct inmo_walks *walks = request->snapshot->scorer.walks;
+    const struct inmo_person *person = &task->person;
+    size_t most;
+    if (!walks)
+        return INMO_OK;
+    most = (size_t)inmo_walks_most(walks, person->count);
+    task->boosted = inmo_work_take(request->work, most, sizeof *task->boosted);
+    task->boost = inmo_work_take(request->work, most, sizeof *task->boost);
+    if (!task->boosted || !task->boost || inmo_work_walk_space(request->work, walks->items) != 0)
+        return inmo_fail_memory(error, "the recommendations");
+    inmo_walks_need(walks, person->item, person->count, 0, &request->work->walk);
+    task->boosted_count =
+        inmo_walks_collect(walks, person->item, person->count, 0, &request->work->walk, task->boosted, task->boost);
+    return INMO_OK;
+}
+
+/* The allowed items one by one: they are few, or the caller has asked for that. */
+static void rank_allowed(const struct request *request, struct task *task)
+{
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    int32_t at = 0;
+    for (int32_t n = 0; n < task->allowed_count && task->allowed[n] < snapshot->graph->items; n++) {
+        int32_t item = task->allowed[n];
+        float score;
+        if (holds(task->closed, task->closed_count, item) || (snapshot->unoffered && snapshot->unoffered[item]))
+            continue;
+        score = inmo_kernels()->dot(snapshot->scorer.dim, task->person.r, inmo_snapshot_item_row(snapshot, item));
+        while (at < task->boosted_count && task->boosted[at] < item)
+            at++;
+        if (at < task->boosted_count && task->boosted[at] == item)
+            score += task->boost[at];
+        inmo_top_add(&task->top, score, item);
+    }
+    inmo_top_sort(&task->top);
+}
+
+/* By dot products: one pass for all that are not limited to a few items. */
+static enum inmo_status rank_by_vectors(struct request *request, struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    struct inmo_scan_query *scan = inmo_work_take(request->work, request->tasks, sizeof *scan);
+    struct task **of = inmo_work_take(request->work, request->tasks, sizeof *of);
+    size_t scans = 0;
+    enum inmo_status status = scan && of ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+    for (size_t n = 0; n < request->tasks && !status; n++) {
+        struct task *task = request->task + n;
+        if (task->list->status || task->person.falls_back)
+            continue;
+        status = walk(request, task, error);
+        if (status)
+            break;
+        if (task->query->allow) {
+            rank_allowed(request, task);
+            continue;
         }
-    inmo_walk_space_free(&space);
-    inmo_free(value);
-    inmo_free(item);
-    return status;
-}
-
-/* The same by the dot product of the person's vector with every item, through the quantised first pass, and
- * walks. Items may become closed. */
-static enum inmo_status best_for(const struct inmo_view *view, const struct inmo_person *person, uint8_t *closed,
-                                 int k, struct inmo_list *list, struct inmo_error *error)
-{
-    struct inmo_top top = {0}, reached = {0};
-    struct inmo_list spare = {0};
-    enum inmo_status status = open_list(k, view->items.count, &top, list, error);
-    if (!status && view->scorer.walks) {
-        status = open_list(k, view->items.count, &reached, &spare, error);
-        if (!status)
-            status = take_walks(view, person, closed, &reached, error);
+        of[scans] = task;
+        scan[scans++] = (struct inmo_scan_query){
+            .vector = task->person.r,
+            .closed = task->closed,
+            .closed_count = task->closed_count,
+            .boosted = task->boosted,
+            .boost = task->boost,
+            .boosted_count = task->boosted_count,
+            .top = task->top,
+        };
     }
-    if (!status)
-        status = inmo_quantised_top(view->quantised, person->r, closed, &top, NULL, error);
-    for (int32_t n = 0; n < top.count && !status && view->scorer.walks; n++)
-        inmo_top_add(&reached, top.score[n], top.item[n]);
-    if (!status && view->scorer.walks)
-        inmo_top_sort(&reached);
-    if (!status)
-        close_list(&view->items, view->scorer.walks ? &reached : &top, list);
-    inmo_free(spare.entry);
-    drop_top(&reached);
-    drop_top(&top);
+    if (!status && scans > 0)
+        status =
+            inmo_quantised_scan(snapshot->quantised, snapshot->unoffered, scan, scans, &request->work->scan, error);
+    for (size_t n = 0; n < scans && !status; n++)
+        of[n]->top = scan[n].top;
     return status;
 }
 
-/* The same by the scores of a system or a head. */
-static enum inmo_status best_scored(const struct inmo_view *view, const struct inmo_history *history,
-                                    const uint8_t *closed, int k, struct inmo_list *list, struct inmo_error *error)
+/* Systems and heads: all scores of a few people at a time. */
+static enum inmo_status rank_by_scores(struct request *request, struct inmo_error *error)
 {
-    float *score = inmo_alloc((size_t)view->items.count, sizeof *score);
-    enum inmo_status status = score ? inmo_scorer_one(&view->scorer, history, score, error)
-                                    : inmo_fail_memory(error, "the recommendations");
+    enum { MOST = 64 };
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    int32_t items = snapshot->graph->items, most = snapshot->scorer.fill.users, people;
+    struct inmo_history history[MOST];
+    struct task *of[MOST];
+    size_t n = 0;
+    most = most < 1 ? 1 : most > MOST ? MOST : most;
+    most = (size_t)most < request->tasks ? most : (int32_t)request->tasks;
+    if (inmo_work_score_space(request->work, snapshot, most) != 0)
+        return inmo_fail_memory(error, "the scores");
+    while (n < request->tasks) {
+        for (people = 0; people < most && n < request->tasks; n++)
+            if (!request->task[n].list->status && !request->task[n].person.falls_back) {
+                of[people] = request->task + n;
+                history[people++] = inmo_person_history(&request->task[n].person);
+            }
+        if (people > 0)
+            inmo_scorer_fill(&snapshot->scorer, history, people, request->work->scratch, request->work->score);
+        for (int32_t p = 0; p < people; p++) {
+            const float *score = request->work->score + (size_t)p * (size_t)items;
+            for (int32_t i = 0; i < items; i++)
+                if (score[i] > inmo_top_bound(&of[p]->top) && !(snapshot->unoffered && snapshot->unoffered[i]) &&
+                    may_be_listed(of[p], i))
+                    inmo_top_add(&of[p]->top, score[i], i);
+            inmo_top_sort(&of[p]->top);
+        }
+    }
+    return INMO_OK;
+}
+
+/* Nothing of the history can be used. */
+static enum inmo_status rank_by_popularity(struct request *request, struct task *task, struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    const int32_t *order = NULL;
+    enum inmo_status status = INMO_OK;
+    if (task->query->allow) {
+        for (int32_t n = 0; n < task->allowed_count && task->allowed[n] < snapshot->graph->items; n++)
+            if (may_be_listed(task, task->allowed[n]) &&
+                !(snapshot->unoffered && snapshot->unoffered[task->allowed[n]]))
+                inmo_top_add(&task->top,
+                             (float)inmo_graph_degree(snapshot->graph, snapshot->graph->users + task->allowed[n]),
+                             task->allowed[n]);
+        inmo_top_sort(&task->top);
+        return INMO_OK;
+    }
+    status = inmo_snapshot_popular(request->snapshot, &order, error);
     if (!status)
-        status = best_of(&view->items, score, closed, view->items.count, k, list, error);
-    inmo_free(score);
+        inmo_popular_top(snapshot->graph, order, snapshot->unoffered, task->closed, task->closed_count, &task->top);
     return status;
 }
 
-/* By popularity, for somebody of whom nothing is known. */
-static enum inmo_status best_known(const struct inmo_view *view, const uint8_t *closed, int k,
-                                   struct inmo_list *list, struct inmo_error *error)
+static enum inmo_status add_newcomers(const struct request *request, struct task *task, struct inmo_error *error)
 {
-    int32_t items = view->items.count;
-    float *degree = inmo_alloc((size_t)items, sizeof *degree);
-    enum inmo_status status = degree ? INMO_OK : inmo_fail_memory(error, "the recommendations");
-    for (int32_t i = 0; i < items && !status; i++)
-        degree[i] = (float)inmo_graph_degree(view->graph, view->graph->users + i);
-    if (!status)
-        status = best_of(&view->items, degree, closed, items, k, list, error);
-    inmo_free(degree);
+    struct inmo_top all;
+    enum inmo_status status;
+    if (task->newcomers == 0)
+        return INMO_OK;
+    status = make_top(request->work, task->top.k, task->top.k, &all, error);
+    for (int32_t n = 0; n < task->top.count && !status; n++)
+        inmo_top_add(&all, task->top.score[n], task->top.item[n]);
+    for (int32_t n = 0; n < task->newcomers && !status; n++)
+        inmo_top_add(&all, task->newcomer_score[n], task->newcomer[n]);
+    if (!status) {
+        inmo_top_sort(&all);
+        task->top = all;
+    }
     return status;
 }
 
-static enum inmo_status check_k(int k, struct inmo_error *error)
+/* ---- All together ---------------------------------------------------------------------------------------------- */
+
+static enum inmo_status name_items(const struct request *request, struct task *task, struct inmo_error *error)
 {
-    return k >= 1 ? INMO_OK : inmo_fail(error, INMO_USAGE, "`k`: found %d, expected a number of at least 1", k);
+    struct inmo_list *list = task->list;
+    list->entry = inmo_work_take(request->work, (size_t)task->top.count, sizeof *list->entry);
+    if (!list->entry)
+        return inmo_fail_memory(error, "the recommendations");
+    for (int32_t n = 0; n < task->top.count; n++)
+        list->entry[n] =
+            (struct inmo_entry){inmo_view_item_name(request->view, task->top.item[n]), task->top.score[n]};
+    list->count = (size_t)task->top.count;
+    return INMO_OK;
+}
+
+enum inmo_status inmo_recommend_many(const struct inmo_view *view, struct inmo_work *work,
+                                     const struct inmo_query *queries, size_t count, const struct inmo_list **lists,
+                                     struct inmo_error *error)
+{
+    struct request request = {.view = view, .work = work, .tasks = count};
+    struct inmo_list *list;
+    enum inmo_status status = inmo_view_fold_newcomers((struct inmo_view *)view, error);
+    if (status)
+        return status;
+    inmo_work_empty(work);
+    list = inmo_work_take(work, count, sizeof *list);
+    request.task = inmo_work_take(work, count, sizeof *request.task);
+    if (!list || !request.task)
+        return inmo_fail_memory(error, "the recommendations");
+    memset(list, 0, count * sizeof *list);
+    memset(request.task, 0, count * sizeof *request.task);
+    inmo_view_read_lock(view);
+    request.snapshot = inmo_snapshot_hold(view->snapshot);
+    for (size_t n = 0; n < count && !status; n++) {
+        request.task[n].query = queries + n;
+        request.task[n].list = list + n;
+        status = gather(&request, request.task + n, error);
+    }
+    inmo_view_unlock(view);
+    if (!status)
+        status =
+            request.snapshot->scorer.by_dot ? rank_by_vectors(&request, error) : rank_by_scores(&request, error);
+    for (size_t n = 0; n < count && !status; n++) {
+        if (list[n].status)
+            continue;
+        if (request.task[n].person.falls_back)
+            status = rank_by_popularity(&request, request.task + n, error);
+        if (!status)
+            status = add_newcomers(&request, request.task + n, error);
+        if (!status)
+            status = name_items(&request, request.task + n, error);
+    }
+    inmo_snapshot_release(request.snapshot);
+    if (!status)
+        *lists = list;
+    return status;
 }
 
 enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
                                 struct inmo_list **out, struct inmo_error *error)
 {
-    struct inmo_person person = {.user = -1};
-    struct inmo_history history;
-    struct inmo_list *list = NULL;
-    uint8_t *closed = NULL;
-    enum inmo_status status = check_k(query->k, error);
+    struct inmo_work *work = inmo_view_borrow(view);
+    const struct inmo_list *list = NULL;
+    struct inmo_list *copy = NULL;
+    enum inmo_status status = work ? inmo_recommend_many(view, work, query, 1, &list, error)
+                                   : inmo_fail_memory(error, "the recommendations");
+    if (!status && list->status)
+        status = inmo_fail(error, list->status, "%s", list->problem);
+    if (!status && !(copy = inmo_list_copy(list)))
+        status = inmo_fail_memory(error, "the recommendations");
     if (!status)
-        status = inmo_person_make(view, query, &person, error);
-    if (status)
-        goto done;
-    list = inmo_alloc_zero(1, sizeof *list);
-    closed = inmo_alloc((size_t)view->items.count, 1);
-    if (!list || !closed) {
-        status = inmo_fail_memory(error, "the recommendations");
-        goto done;
-    }
-    list->unknown_items = person.unknown;
-    list->coverage =
-        person.count + person.unknown > 0 ? (double)person.usable / (person.count + person.unknown) : 0;
-    list->fallback = inmo_person_falls_back(view, &person);
-    close_items(view, query, &person, closed, &list->unknown_items);
-    history = inmo_person_history(&person);
-    status = list->fallback                ? best_known(view, closed, query->k, list, error)
-             : inmo_view_has_vectors(view) ? best_for(view, &person, closed, query->k, list, error)
-                                           : best_scored(view, &history, closed, query->k, list, error);
-    if (status)
-        goto done;
-    *out = list;
-    list = NULL;
-done:
-    inmo_free(closed);
-    inmo_list_free(list);
-    inmo_person_free(&person);
-    return status;
-}
-
-/* cosine: a · b / (|a| |b|); a row of zeros is similar to nothing. */
-static void cosines(const struct inmo_view *view, const float *rows, int32_t count, int32_t self, float *score)
-{
-    const struct inmo_kernels *kernels = inmo_kernels();
-    int dim = view->scorer.dim;
-    const float *own = rows + (size_t)self * (size_t)dim;
-    float length = sqrtf(kernels->dot(dim, own, own));
-    kernels->dot_rows(count, dim, own, rows, score);
-    for (int32_t n = 0; n < count; n++) {
-        const float *row = rows + (size_t)n * (size_t)dim;
-        float norm = sqrtf(kernels->dot(dim, row, row));
-        score[n] = norm > 0 ? score[n] / norm / (length > 0 ? length : 1) : -INFINITY;
-    }
-}
-
-/* How alike the others are: cosines, or what the item alone would recommend. */
-static enum inmo_status alike(const struct inmo_view *view, int of_items, int32_t self, float *score,
-                              struct inmo_error *error)
-{
-    const struct inmo_system *system = view->model->kind->system;
-    struct inmo_history alone = {-1, 1, 0, &self, NULL};
-    if (inmo_view_has_vectors(view)) {
-        cosines(view, of_items ? inmo_view_item_row(view, 0) : view->scorer.r,
-                of_items ? view->items.count : view->users.count, self, score);
-        return INMO_OK;
-    }
-    if (!of_items || !system || !system->additive)
-        return inmo_fail(error, INMO_UNSUPPORTED,
-                         "%s cannot say which %s are alike; models whose score is a product of vectors can "
-                         "(inmo-lightgcn, lightgcn, mf, ials, ...), and for items also item-knn, ease and gf-cf",
-                         view->model->kind->name, of_items ? "items" : "users");
-    return inmo_scorer_one(&view->scorer, &alone, score, error);
-}
-
-enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
-                              struct inmo_list **out, struct inmo_error *error)
-{
-    const struct inmo_idmap *ids = item ? &view->items : &view->users;
-    const char *id = item ? item : user;
-    struct inmo_list *list = NULL;
-    float *score = NULL;
-    int32_t self;
-    enum inmo_status status = check_k(k, error);
-    if (!status && !item == !user)
-        status = inmo_fail(error, INMO_USAGE, "expected either `item` or `user`");
-    if (status)
-        goto done;
-    self = inmo_idmap_find(ids, id);
-    if (self < 0) {
-        status = inmo_fail(error, INMO_UNKNOWN, "%s '%s' is in neither the model nor the observed interactions",
-                           item ? "item" : "user", id);
-        goto done;
-    }
-    list = inmo_alloc_zero(1, sizeof *list);
-    score = inmo_alloc((size_t)ids->count, sizeof *score);
-    if (!list || !score) {
-        status = inmo_fail_memory(error, "the neighbours");
-        goto done;
-    }
-    status = alike(view, item != NULL, self, score, error);
-    if (status)
-        goto done;
-    score[self] = -INFINITY;
-    for (int32_t n = 0; n < ids->count && !inmo_view_has_vectors(view); n++)
-        if (!on_offer(view, n) || !(score[n] > 0)) /* not known, or nothing in common */
-            score[n] = -INFINITY;
-    status = best_of(ids, score, NULL, ids->count, k, list, error);
-    if (status)
-        goto done;
-    list->measure = inmo_view_has_vectors(view) ? "cosine" : "weight";
-    list->coverage = 1;
-    *out = list;
-    list = NULL;
-done:
-    inmo_free(score);
-    inmo_list_free(list);
-    return status;
-}
-
-/* What ranking a stretch of users takes. */
-struct stretch {
-    int32_t *who, *top_item;
-    float *top_score;
-    struct inmo_entry *entry;
-    int32_t *candidate, candidates;
-};
-
-static enum inmo_status hand_out(const struct inmo_view *view, const struct inmo_rank *job,
-                                 int (*row)(void *, const char *, size_t, const struct inmo_entry *), void *context,
-                                 struct inmo_entry *entry, struct inmo_error *error)
-{
-    for (int32_t n = 0; n < job->count; n++) {
-        size_t count = 0;
-        for (int32_t j = 0; j < job->k; j++) {
-            size_t at = (size_t)n * (size_t)job->k + (size_t)j;
-            if (job->top_item[at] >= 0)
-                entry[count++] =
-                    (struct inmo_entry){inmo_idmap_id(&view->items, job->top_item[at]), job->top_score[at]};
-        }
-        if (row(context, inmo_idmap_id(&view->users, job->who[n]), count, entry))
-            return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while writing recommendations");
-    }
-    return INMO_OK;
-}
-
-enum inmo_status inmo_recommend_all(const struct inmo_view *view, int k, int include_seen,
-                                    const struct inmo_hooks *hooks,
-                                    int (*row)(void *context, const char *user, size_t count,
-                                               const struct inmo_entry *entry),
-                                    void *context, struct inmo_error *error)
-{
-    enum { STRETCH = 8192 };
-    const struct inmo_graph *graph = view->graph;
-    struct stretch s = {0};
-    struct inmo_csr seen = {0};
-    int32_t items = view->items.count, users = view->users.count;
-    struct inmo_rank job = {0};
-    enum inmo_status status = check_k(k, error);
-    if (status)
-        goto done;
-    inmo_scorer_source(&view->scorer, &job);
-    job.k = k < items ? k : items;
-    s.who = inmo_alloc(STRETCH, sizeof *s.who);
-    s.top_item = inmo_alloc((size_t)STRETCH * (size_t)job.k, sizeof *s.top_item);
-    s.top_score = inmo_alloc((size_t)STRETCH * (size_t)job.k, sizeof *s.top_score);
-    s.entry = inmo_alloc((size_t)job.k, sizeof *s.entry);
-    s.candidate = inmo_alloc((size_t)items, sizeof *s.candidate);
-    int32_t *column = inmo_alloc((size_t)graph->edges, sizeof *column);
-    seen = (struct inmo_csr){users, items, graph->offset, column}; /* the users' rows of the graph, as items */
-    if (!s.who || !s.top_item || !s.top_score || !s.entry || !s.candidate || !column) {
-        status = inmo_fail_memory(error, "the recommendations");
-        goto done;
-    }
-    for (int64_t e = 0; e < graph->edges; e++)
-        column[e] = graph->neighbour[e] - users;
-    for (int32_t i = 0; i < items; i++)
-        if (on_offer(view, i))
-            s.candidate[s.candidates++] = i;
-    job.mask[0] = include_seen ? NULL : &seen;
-    job.candidate = s.candidates < items ? s.candidate : NULL;
-    job.candidates = s.candidates;
-    job.who = s.who;
-    job.top_item = s.top_item;
-    job.top_score = s.top_score;
-    for (int32_t first = 0; first < users && !status; first += STRETCH) {
-        struct inmo_progress progress = {"recommending", first, users, "users", 0, NAN, NAN, NAN};
-        job.count = 0;
-        for (int32_t u = first; u < users && u < first + STRETCH; u++)
-            if (inmo_kind_serves_unseen(view->model->kind) || view->bound.model_user[u] >= 0)
-                s.who[job.count++] = u;
-        inmo_report_progress(hooks, &progress);
-        if (inmo_is_interrupted(hooks))
-            status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while recommending");
-        if (!status)
-            status = inmo_rank(&job, NULL, error);
-        if (!status)
-            status = hand_out(view, &job, row, context, s.entry, error);
-    }
-done:
-    inmo_free((void *)seen.column);
-    inmo_free(s.candidate);
-    inmo_free(s.entry);
-    inmo_free(s.top_score);
-    inmo_free(s.top_item);
-    inmo_free(s.who);
+        *out = copy;
+    inmo_view_give_back(view, work);
     return status;
 }

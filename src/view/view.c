@@ -1,47 +1,95 @@
-/* view.c - building a view. Cost: the graph, one provider pass and K products; nothing is trained. */
+/* view.c - making a view and telling it what happens. */
 #include "view/view.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "data/log.h"
+#include "view/person.h"
+#include "view/work.h"
 
 #include <string.h>
+
+void inmo_view_read_lock(const struct inmo_view *view)
+{
+    pthread_rwlock_rdlock((pthread_rwlock_t *)&view->lock);
+}
+
+void inmo_view_unlock(const struct inmo_view *view)
+{
+    pthread_rwlock_unlock((pthread_rwlock_t *)&view->lock);
+}
+
+struct inmo_snapshot *inmo_view_snapshot(const struct inmo_view *view)
+{
+    struct inmo_snapshot *snapshot;
+    inmo_view_read_lock(view);
+    snapshot = inmo_snapshot_hold(view->snapshot);
+    inmo_view_unlock(view);
+    return snapshot;
+}
+
+/* Only what was added may move while others read. */
+static const char *name_of(const struct inmo_view *view, const struct inmo_names *names, int32_t number)
+{
+    const char *id;
+    if (number < names->known->count)
+        return inmo_names_id(names, number);
+    inmo_view_read_lock(view);
+    id = inmo_names_id(names, number);
+    inmo_view_unlock(view);
+    return id;
+}
+
+const char *inmo_view_item_name(const struct inmo_view *view, int32_t item)
+{
+    return name_of(view, &view->items, item);
+}
+
+const char *inmo_view_user_name(const struct inmo_view *view, int32_t user)
+{
+    return name_of(view, &view->users, user);
+}
+
+/* ---- Making one ------------------------------------------------------------------------------------------------ */
 
 void inmo_view_free(struct inmo_view *view)
 {
     if (!view)
         return;
-    inmo_quantised_free(view->quantised);
-    inmo_scorer_close(&view->scorer);
-    inmo_model_unbind(&view->bound);
-    inmo_graph_free(view->graph);
-    inmo_idmap_drop_index(&view->items);
-    inmo_idmap_drop_index(&view->users);
-    inmo_idtable_free(view->item_table);
-    inmo_idtable_free(view->user_table);
+    if (view->has_background)
+        pthread_join(view->background, NULL);
+    while (view->idle) {
+        struct inmo_work *next = view->idle->next;
+        inmo_work_free(view->idle);
+        view->idle = next;
+    }
+    inmo_free(view->happening);
+    inmo_overlay_free(&view->overlay);
+    inmo_snapshot_release(view->snapshot);
+    inmo_names_free(&view->items);
+    inmo_names_free(&view->users);
+    pthread_mutex_destroy(&view->background_lock);
+    pthread_mutex_destroy(&view->idle_lock);
+    pthread_mutex_destroy(&view->refreshing);
+    pthread_rwlock_destroy(&view->lock);
     inmo_free(view);
 }
 
-/* The model's ids first, with the same numbers, then the observed ones; number[n] is that of the log's n-th id. */
-static enum inmo_status join_ids(const struct inmo_idmap *known, const struct inmo_idtable *observed,
-                                 struct inmo_idtable **table, int32_t **number, struct inmo_error *error)
+/* Writers first: an event waits for the requests that are looking up ids, not for all that come after it. */
+static int make_locks(struct inmo_view *view)
 {
-    struct inmo_idmap theirs = inmo_idtable_map(observed);
-    *table = inmo_idtable_new();
-    *number = inmo_alloc((size_t)theirs.count, sizeof **number);
-    if (!*table || !*number)
-        return inmo_fail_memory(error, "the ids");
-    for (int32_t n = 0; n < known->count; n++) {
-        const char *id = inmo_idmap_id(known, n);
-        if (inmo_idtable_intern(*table, id, strlen(id)) < 0)
-            return inmo_fail_memory(error, "the ids");
-    }
-    for (int32_t n = 0; n < theirs.count; n++) {
-        const char *id = inmo_idmap_id(&theirs, n);
-        (*number)[n] = inmo_idtable_intern(*table, id, strlen(id));
-        if ((*number)[n] < 0)
-            return inmo_fail_memory(error, "the ids");
-    }
-    return INMO_OK;
+    pthread_rwlockattr_t attributes;
+    int failed = pthread_rwlockattr_init(&attributes) != 0;
+    if (failed)
+        return -1;
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    failed = pthread_rwlock_init(&view->lock, &attributes) != 0;
+    pthread_rwlockattr_destroy(&attributes);
+    return failed || pthread_mutex_init(&view->refreshing, NULL) != 0 ||
+                   pthread_mutex_init(&view->idle_lock, NULL) != 0 ||
+                   pthread_mutex_init(&view->background_lock, NULL) != 0
+               ? -1
+               : 0;
 }
 
 /* The observed log as a list of interactions in the view's numbers. */
@@ -72,18 +120,32 @@ static enum inmo_status list_observed(const struct inmo_log *log, const int32_t 
     return INMO_OK;
 }
 
-static enum inmo_status observe(struct inmo_view *view, const struct inmo_log *log, struct inmo_csr *list,
-                                struct inmo_error *error)
+/* number[n] is that of the log's n-th id. */
+static enum inmo_status join_ids(struct inmo_names *names, const struct inmo_idtable *observed, int32_t **number,
+                                 struct inmo_error *error)
+{
+    struct inmo_idmap theirs = inmo_idtable_map(observed);
+    *number = inmo_alloc((size_t)theirs.count, sizeof **number);
+    if (!*number)
+        return inmo_fail_memory(error, "the ids");
+    for (int32_t n = 0; n < theirs.count; n++) {
+        (*number)[n] = inmo_names_intern(names, inmo_idmap_id(&theirs, n));
+        if ((*number)[n] < 0)
+            return inmo_fail_memory(error, "the ids");
+    }
+    return INMO_OK;
+}
+
+static enum inmo_status join_observed(struct inmo_view *view, const struct inmo_log *log, struct inmo_csr *list,
+                                      struct inmo_error *error)
 {
     int32_t *user = NULL, *item = NULL;
-    enum inmo_status status = join_ids(&view->model->users, log->users, &view->user_table, &user, error);
+    enum inmo_status status = join_ids(&view->users, log->users, &user, error);
     if (!status)
-        status = join_ids(&view->model->items, log->items, &view->item_table, &item, error);
-    if (!status) {
-        view->users = inmo_idtable_map(view->user_table);
-        view->items = inmo_idtable_map(view->item_table);
-        status = list_observed(log, user, item, view->users.count, view->items.count, list, error);
-    }
+        status = join_ids(&view->items, log->items, &item, error);
+    if (!status)
+        status = list_observed(log, user, item, inmo_names_count(&view->users), inmo_names_count(&view->items),
+                               list, error);
     inmo_free(item);
     inmo_free(user);
     return status;
@@ -95,56 +157,206 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
     enum inmo_status status = INMO_OK;
     struct inmo_csr seen = {0};
     const struct inmo_csr *lists[3] = {&model->train, &model->valid, &seen};
+    struct inmo_graph *graph = NULL;
+    double start = inmo_now();
     struct inmo_view *view = inmo_alloc_zero(1, sizeof *view);
-    if (!view) {
-        status = inmo_fail_memory(error, "the view");
-        goto done;
+    if (!view || make_locks(view) != 0) {
+        inmo_free(view);
+        return inmo_fail_memory(error, "the view");
     }
     view->model = model;
-    view->users = model->users;
-    view->items = model->items;
-    view->users.slot = view->items.slot = NULL;
-    if (observed)
-        status = observe(view, observed, &seen, error);
+    status = inmo_model_index(model, error);
     if (!status)
-        status = inmo_idmap_index(&view->users, error);
+        status = inmo_names_make(&model->users, &view->users, error);
     if (!status)
-        status = inmo_idmap_index(&view->items, error);
+        status = inmo_names_make(&model->items, &view->items, error);
+    if (!status && observed)
+        status = join_observed(view, observed, &seen, error);
     if (!status)
-        status = inmo_graph_build(view->users.count, view->items.count, lists, 3, &view->graph, error);
+        status = inmo_graph_build(inmo_names_count(&view->users), inmo_names_count(&view->items), lists, 3, &graph,
+                                  error);
     if (!status)
-        status = inmo_model_bind(model, view->graph, &view->users, &view->items, &view->bound, error);
+        status = inmo_snapshot_make(model, graph, NULL, NULL, &view->snapshot, error);
     if (!status)
-        status = inmo_scorer_open(&view->scorer, model, &view->bound, inmo_model_alpha(model), 1, error);
-    if (!status && inmo_view_has_vectors(view))
-        status = inmo_quantised_make(inmo_view_item_row(view, 0), view->items.count, view->scorer.dim,
-                                     &view->quantised, error);
-    if (status)
-        goto done;
-    *out = view;
-    view = NULL;
-done:
+        status = inmo_overlay_make(view->snapshot, &view->overlay, error);
     inmo_csr_free(&seen);
-    inmo_view_free(view);
+    if (status) {
+        inmo_view_free(view);
+    } else {
+        view->freshness.seconds = inmo_now() - start;
+        *out = view;
+    }
     return status;
 }
 
+/* ---- What happens ---------------------------------------------------------------------------------------------- */
+
+/* Room for more happenings; the lock is held for writing. */
+static enum inmo_status make_room(struct inmo_view *view, size_t count, struct inmo_error *error)
+{
+    size_t needed = view->happenings + count, capacity = view->happening_capacity;
+    struct inmo_happening *grown;
+    if (needed <= capacity)
+        return INMO_OK;
+    capacity = needed > 2 * capacity ? needed : 2 * capacity;
+    grown = inmo_resize(view->happening, view->happenings, capacity, sizeof *grown);
+    if (!grown)
+        return inmo_fail_memory(error, "the events");
+    view->happening = grown;
+    view->happening_capacity = capacity;
+    return INMO_OK;
+}
+
+/* Applies what make_room has room for and notes it; the lock is held for writing. */
+static enum inmo_status happen(struct inmo_view *view, struct inmo_happening happening, struct inmo_error *error)
+{
+    enum inmo_status status = inmo_overlay_apply(&view->overlay, &happening, error);
+    if (!status) {
+        view->happening[view->happenings++] = happening;
+        view->freshness.events++;
+        view->freshness.pending++;
+    }
+    return status;
+}
+
+/* After a failure in the middle: as if the events from keep on had never been told. */
+static void undo(struct inmo_view *view, size_t keep)
+{
+    while (view->happenings > keep) {
+        inmo_overlay_revert(&view->overlay, view->happening + --view->happenings);
+        view->freshness.events--;
+        view->freshness.pending--;
+    }
+}
+
+enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
+                                   struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    size_t before;
+    for (size_t n = 0; n < count; n++)
+        if (!events[n].user || !events[n].item || !*events[n].user || !*events[n].item)
+            return inmo_fail(error, INMO_USAGE, "event %zu has no %s; expected two ids that are not empty", n,
+                             events[n].user && *events[n].user ? "item" : "user");
+    pthread_rwlock_wrlock(&view->lock);
+    before = view->happenings;
+    status = make_room(view, count, error);
+    for (size_t n = 0; n < count && !status; n++) {
+        struct inmo_happening happening = {inmo_names_intern(&view->users, events[n].user),
+                                           inmo_names_intern(&view->items, events[n].item), INMO_OBSERVED,
+                                           INMO_NO_EFFECT};
+        status = happening.user >= 0 && happening.item >= 0 ? happen(view, happening, error)
+                                                            : inmo_fail_memory(error, "the ids");
+    }
+    if (status)
+        undo(view, before);
+    for (size_t n = 0; n < count && !status; n++)
+        if (events[n].time > view->freshness.newest_time)
+            view->freshness.newest_time = events[n].time;
+    pthread_rwlock_unlock(&view->lock);
+    return status;
+}
+
+enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, const char *item,
+                                  struct inmo_error *error)
+{
+    struct inmo_happening happening = {-1, -1, INMO_FORGOTTEN, INMO_NO_EFFECT};
+    enum inmo_status status = INMO_OK;
+    if (!user && !item)
+        return inmo_fail(error, INMO_USAGE, "nothing to forget: expected a user, an item or both");
+    pthread_rwlock_wrlock(&view->lock);
+    if (user && ((happening.user = inmo_names_find(&view->users, user)) < 0 ||
+                 !inmo_overlay_has_user(&view->overlay, happening.user)))
+        status =
+            inmo_fail(error, INMO_UNKNOWN, "user '%s' is in neither the model nor the observed interactions", user);
+    if (!status && item && (happening.item = inmo_names_find(&view->items, item)) < 0)
+        status =
+            inmo_fail(error, INMO_UNKNOWN, "item '%s' is in neither the model nor the observed interactions", item);
+    if (!status)
+        status = make_room(view, 1, error);
+    if (!status)
+        status = happen(view, happening, error);
+    pthread_rwlock_unlock(&view->lock);
+    return status;
+}
+
+/* Items that the snapshot does not have and that got or lost users since they were last folded in. */
+enum inmo_status inmo_view_fold_newcomers(struct inmo_view *view, struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = view->model->kind;
+    struct inmo_overlay *overlay = &view->overlay;
+    enum inmo_status status = INMO_OK;
+    int stale;
+    if (kind->system || !inmo_kind_offers_unseen(kind))
+        return INMO_OK;
+    inmo_view_read_lock(view);
+    stale = overlay->stale > 0;
+    inmo_view_unlock(view);
+    if (!stale)
+        return INMO_OK;
+    pthread_rwlock_wrlock(&view->lock);
+    for (int32_t n = 0; n < overlay->newcomers && overlay->stale > 0 && !status; n++) {
+        struct inmo_newcomer *newcomer = overlay->newcomer + n;
+        if (!newcomer->stale)
+            continue;
+        if (!newcomer->r)
+            newcomer->r = inmo_alloc((size_t)view->snapshot->scorer.dim, sizeof *newcomer->r);
+        if (!newcomer->r ||
+            inmo_newcomer_fold(view->snapshot, newcomer->users.number, newcomer->users.count, newcomer->r) != 0) {
+            inmo_free(newcomer->r);
+            newcomer->r = NULL;
+            status = inmo_fail_memory(error, "a new item");
+            break;
+        }
+        newcomer->stale = 0;
+        overlay->stale--;
+    }
+    pthread_rwlock_unlock(&view->lock);
+    return status;
+}
+
+void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *freshness)
+{
+    inmo_view_read_lock(view);
+    *freshness = view->freshness;
+    inmo_view_unlock(view);
+}
+
+/* ---- The numbers themselves ------------------------------------------------------------------------------------ */
+
 void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix)
 {
-    *matrix = (struct inmo_matrix){view->graph->users, view->scorer.dim, view->scorer.r};
+    struct inmo_snapshot *snapshot = inmo_view_snapshot(view);
+    *matrix = (struct inmo_matrix){snapshot->graph->users, snapshot->scorer.dim, snapshot->scorer.r};
+    inmo_snapshot_release(snapshot);
 }
 
 void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix)
 {
-    *matrix = (struct inmo_matrix){view->graph->items, view->scorer.dim, inmo_view_item_row(view, 0)};
+    struct inmo_snapshot *snapshot = inmo_view_snapshot(view);
+    *matrix =
+        (struct inmo_matrix){snapshot->graph->items, snapshot->scorer.dim, inmo_snapshot_item_row(snapshot, 0)};
+    inmo_snapshot_release(snapshot);
+}
+
+/* Rows are those of the snapshot. */
+static const char *id_of_row(const struct inmo_view *view, const struct inmo_names *names, int of_items,
+                             int64_t row)
+{
+    const char *id = NULL;
+    inmo_view_read_lock(view);
+    if (row >= 0 && row < (of_items ? view->snapshot->graph->items : view->snapshot->graph->users))
+        id = inmo_names_id(names, (int32_t)row);
+    inmo_view_unlock(view);
+    return id;
 }
 
 const char *inmo_view_user_id(const struct inmo_view *view, int64_t row)
 {
-    return row >= 0 && row < view->users.count ? inmo_idmap_id(&view->users, (int32_t)row) : NULL;
+    return id_of_row(view, &view->users, 0, row);
 }
 
 const char *inmo_view_item_id(const struct inmo_view *view, int64_t row)
 {
-    return row >= 0 && row < view->items.count ? inmo_idmap_id(&view->items, (int32_t)row) : NULL;
+    return id_of_row(view, &view->items, 1, row);
 }

@@ -381,7 +381,7 @@ static void imc_gae_fold(const struct inmo_fold *fold, float *r)
         odd += share * kept[d];
         even += share * kept[d + 1];
     }
-    fill_general(fold->dim, fold->own, 0, even, odd, r + d);
+    fill_general(fold->dim, fold->own, fold->is_item, even, odd, r + d);
 }
 
 const struct inmo_backbone inmo_backbone_imc_gae = {

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USER, ITEM, SIDES, CHUNK = 64 }; /* CHUNK: rows of a partial sum of the loss */
+enum { USER, ITEM, SIDES, CHUNK = 64, BASE_ROWS = 2 * INMO_HEADS * INMO_SAMPLE }; /* CHUNK: rows of a partial sum */
 
 struct inmo_provider_state {
     struct inmo_binding binding;
@@ -270,31 +270,45 @@ static struct inmo_gradient idcf_backward(struct inmo_provider_state *state, con
     return (struct inmo_gradient){.weights = state->gradient};
 }
 
-/* For somebody unseen: M and V of the users. */
+/* M and V of the users' keys, and of the items'. */
 static int idcf_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *base)
 {
     struct inmo_attention attention;
     struct inmo_moment moment = {0};
     int32_t drawn[INMO_HEADS][INMO_SAMPLE];
-    size_t size;
+    size_t dim = (size_t)binding->dim;
     if (inmo_attention_make(binding->dim, 0, &attention))
         return -1;
-    attention.weights = weights;
-    attention.keys = draw_keys(binding, NULL, &moment, USER, drawn);
-    take_keys(&attention, drawn, parameter);
-    inmo_attention_prepare(&attention);
-    size = (size_t)INMO_HEADS * (size_t)attention.keys * (size_t)binding->dim;
-    memcpy(base, attention.match, size * sizeof *base);
-    memcpy(base + size, attention.value, size * sizeof *base);
+    for (int side = 0; side < SIDES; side++) {
+        float *to = base + (size_t)side * BASE_ROWS * dim;
+        size_t size;
+        attention.weights = weights + (size_t)side * weights_of_side(binding->dim);
+        attention.keys = draw_keys(binding, NULL, &moment, side, drawn);
+        take_keys(&attention, drawn, parameter);
+        inmo_attention_prepare(&attention);
+        size = (size_t)INMO_HEADS * (size_t)attention.keys * dim;
+        memcpy(to, attention.match, size * sizeof *to);
+        memcpy(to + size, attention.value, size * sizeof *to);
+    }
     inmo_attention_free(&attention);
     return 0;
 }
 
-static void idcf_complete(const struct inmo_binding *binding, const float *base, float *e)
+/* The query is the sum over the neighbours' keys; e is what attention makes of it. */
+static void idcf_compose(const struct inmo_composition *job, float *e)
 {
-    int32_t keys = binding->user_rows < INMO_SAMPLE ? binding->user_rows : INMO_SAMPLE;
-    inmo_attention_one(binding->dim, keys, base, base + (size_t)INMO_HEADS * (size_t)keys * (size_t)binding->dim,
-                       e);
+    const struct inmo_binding *binding = job->binding;
+    size_t dim = (size_t)binding->dim;
+    int32_t keys = job->is_item ? binding->rows - binding->user_rows : binding->user_rows;
+    const float *base = job->base + (job->is_item ? BASE_ROWS * dim : 0);
+    keys = keys < INMO_SAMPLE ? keys : INMO_SAMPLE;
+    memset(e, 0, dim * sizeof *e);
+    for (int32_t n = 0; n < job->count; n++) {
+        int32_t row = binding->row_of_node[job->node[n]];
+        if (row >= 0)
+            inmo_kernels()->add_scaled(binding->dim, 1, job->parameter + (size_t)row * dim, e);
+    }
+    inmo_attention_one(binding->dim, keys, base, base + (size_t)INMO_HEADS * (size_t)keys * dim, e);
 }
 
 const struct inmo_provider inmo_provider_idcf = {
@@ -303,7 +317,7 @@ const struct inmo_provider inmo_provider_idcf = {
     .templates = 1,
     .regularises_output = 1,
     .frozen_from = "lightgcn",
-    .base_rows = 2 * INMO_HEADS * INMO_SAMPLE,
+    .base_rows = BASE_ROWS,
     .part = idcf_part,
     .start_weights = idcf_start_weights,
     .start_rows = idcf_start_rows,
@@ -312,7 +326,7 @@ const struct inmo_provider inmo_provider_idcf = {
     .begin = idcf_begin,
     .forward = idcf_forward,
     .base = idcf_base,
-    .complete = idcf_complete,
+    .compose = idcf_compose,
     .own_loss = idcf_own_loss,
     .backward = idcf_backward,
 };

@@ -156,11 +156,29 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
     return state->e;
 }
 
-static int inmo_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *e)
+/* t_user and t_item. */
+static int inmo_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *base)
 {
+    size_t dim = (size_t)binding->dim;
     (void)weights;
-    memcpy(e, parameter + (size_t)binding->rows * (size_t)binding->dim, (size_t)binding->dim * sizeof *e);
+    memcpy(base, parameter + (size_t)binding->rows * dim, 2 * dim * sizeof *base);
     return 0;
+}
+
+/* The formula above for one node, scaled term by term. */
+static void inmo_compose(const struct inmo_composition *job, float *e)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    int dim = job->binding->dim;
+    float scale = (float)pow((double)job->usable + 1, -job->alpha);
+    memset(e, 0, (size_t)dim * sizeof *e);
+    if (job->with_base)
+        kernels->add_scaled(dim, scale, job->base + (job->is_item ? dim : 0), e);
+    for (int32_t n = 0; n < job->count; n++) {
+        int32_t row = job->binding->row_of_node[job->node[n]];
+        if (row >= 0)
+            kernels->add_scaled(dim, scale, job->parameter + (size_t)row * (size_t)dim, e);
+    }
 }
 
 /* dt_user = Σ_u kept(u) scale_u de_u, dt_item alike: partial sums of fixed chunks, then added in order. */
@@ -310,6 +328,8 @@ const struct inmo_provider inmo_provider_inmo = {
     .begin = inmo_begin,
     .forward = inmo_forward,
     .base_rows = 1,
+    .additive = 1,
     .base = inmo_base,
+    .compose = inmo_compose,
     .backward = inmo_backward,
 };

@@ -65,16 +65,40 @@ static void lookup_start_rows(const struct inmo_row_start *start, float *paramet
 }
 
 /* The mean of all rows, also of those whose node the graph does not have. */
-static int average_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *e)
+static void mean_row(const struct inmo_binding *binding, const float *parameter, float *mean)
+{
+    enum { COLUMNS = 64 };
+    size_t dim = (size_t)binding->dim;
+    for (size_t first = 0; first < dim; first += COLUMNS) {
+        size_t columns = dim - first < COLUMNS ? dim - first : COLUMNS;
+        double sum[COLUMNS] = {0};
+        for (size_t r = 0; r < (size_t)binding->rows; r++)
+            for (size_t j = 0; j < columns; j++)
+                sum[j] += parameter[r * dim + first + j];
+        for (size_t j = 0; j < columns; j++)
+            mean[first + j] = binding->rows > 0 ? (float)(sum[j] / binding->rows) : 0;
+    }
+}
+
+static int average_base(const struct inmo_binding *binding, const float *parameter, const float *weights,
+                        float *base)
 {
     (void)weights;
-    for (int j = 0; j < binding->dim; j++) {
-        double sum = 0;
-        for (int32_t r = 0; r < binding->rows; r++)
-            sum += parameter[(size_t)r * (size_t)binding->dim + (size_t)j];
-        e[j] = binding->rows > 0 ? (float)(sum / binding->rows) : 0;
-    }
+    mean_row(binding, parameter, base);
+    memcpy(base + binding->dim, base, (size_t)binding->dim * sizeof *base);
     return 0;
+}
+
+/* The own row, or the mean (zeros for lookup, which has none). The neighbours are the backbone's business. */
+static void table_compose(const struct inmo_composition *job, float *e)
+{
+    size_t dim = (size_t)job->binding->dim;
+    const float *from =
+        job->own_row >= 0 ? job->parameter + (size_t)job->own_row * dim : job->base + (job->is_item ? dim : 0);
+    if (job->with_base)
+        memcpy(e, from, dim * sizeof *e);
+    else
+        memset(e, 0, dim * sizeof *e);
 }
 
 static void lookup_begin(struct inmo_provider_state *state, const float *weights, const struct inmo_moment *moment)
@@ -99,7 +123,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
     if (rows || !binding->row_of_node) /* the rows that touches named, or all of them */
         return parameter;
     if (state->mean)
-        average_base(binding, parameter, NULL, state->mean);
+        mean_row(binding, parameter, state->mean);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < binding->graph->nodes; v++) {
         int32_t row = binding->row_of_node[v];
@@ -135,6 +159,9 @@ const struct inmo_provider inmo_provider_lookup = {
     .begin = lookup_begin,
     .touches = lookup_touches,
     .forward = lookup_forward,
+    .base_rows = 1,
+    .additive = 1,
+    .compose = table_compose,
     .backward = lookup_backward,
 };
 
@@ -151,6 +178,8 @@ const struct inmo_provider inmo_provider_average = {
     .touches = lookup_touches,
     .forward = lookup_forward,
     .base_rows = 1,
+    .additive = 1,
     .base = average_base,
+    .compose = table_compose,
     .backward = lookup_backward,
 };

@@ -179,6 +179,29 @@ static void gfcf_score(const struct inmo_system_state *state, const struct inmo_
     }
 }
 
+/* The same two hops to an item with these users; the low pass knows nothing of it. */
+static float gfcf_score_unseen(const struct inmo_system_state *state, const struct inmo_history *who,
+                               const int32_t *user, int32_t count)
+{
+    const struct inmo_graph *graph = state->graph;
+    struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
+    double sum = 0;
+    int32_t degree = 0;
+    for (int32_t n = 0; n < count; n++) {
+        double through = 0;
+        if (user[n] >= graph->users)
+            continue;
+        degree++;
+        for (int32_t h = 0; h < who->count; h++) {
+            int32_t node = graph->users + inmo_history_item(who, h);
+            if (inmo_csr_has(&rows, user[n], node))
+                through += graph->inverse_root_degree[node];
+        }
+        sum += through * graph->inverse_degree[user[n]];
+    }
+    return degree > 0 ? (float)(sum / sqrt(degree)) : 0;
+}
+
 const struct inmo_system inmo_system_gfcf = {
     .personal = 1,
     .new_users = 1,
@@ -193,5 +216,6 @@ const struct inmo_system inmo_system_gfcf = {
     .open = gfcf_open,
     .close = gfcf_close,
     .score = gfcf_score,
+    .score_unseen = gfcf_score_unseen,
     .scratch_bytes = gfcf_scratch,
 };

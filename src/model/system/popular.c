@@ -46,6 +46,15 @@ static void popular_score(const struct inmo_system_state *state, const struct in
         memcpy(score + (size_t)n * (size_t)state->items, state->degree, (size_t)state->items * sizeof *score);
 }
 
+static float popular_score_unseen(const struct inmo_system_state *state, const struct inmo_history *who,
+                                  const int32_t *user, int32_t count)
+{
+    (void)state;
+    (void)who;
+    (void)user;
+    return (float)count;
+}
+
 const struct inmo_system inmo_system_popular = {
     .personal = 0,
     .new_users = 1,
@@ -54,4 +63,5 @@ const struct inmo_system inmo_system_popular = {
     .open = popular_open,
     .close = popular_close,
     .score = popular_score,
+    .score_unseen = popular_score_unseen,
 };

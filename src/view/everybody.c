@@ -1,0 +1,223 @@
+/* everybody.c - lists for all users of a view, in order. Users as the snapshot has them are ranked together, thousands at a
+ * time (score/rank.h); those to whom something has happened since, and those whose list is by popularity, one by one, as a
+ * request would be. */
+#include "base/memory.h"
+#include "score/offer.h"
+#include "view/list.h"
+#include "view/work.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STRETCH = 8192 };
+/* How a user's list is made: with the others of the stretch, by itself, or not at all. */
+enum { TOGETHER, ALONE, NOT };
+
+/* What ranking a stretch of users takes. */
+struct stretch {
+    const struct inmo_view *view;
+    struct inmo_snapshot *snapshot;
+    const struct inmo_query *query;
+    struct inmo_work *work;
+    struct inmo_rank job;
+    struct inmo_csr seen;      // the users' rows of the graph, as items
+    int32_t *column;           // its columns
+    int32_t *candidate;        // the items on offer that the query allows
+    int32_t *who, *top_item;   // (STRETCH), (STRETCH, k)
+    float *top_score;          // (STRETCH, k)
+    uint8_t *how;              // (STRETCH) TOGETHER, ALONE or NOT, by user
+    struct inmo_entry *entry;  // (k)
+};
+
+static void drop_stretch(struct stretch *stretch)
+{
+    inmo_free(stretch->entry);
+    inmo_free(stretch->how);
+    inmo_free(stretch->top_score);
+    inmo_free(stretch->top_item);
+    inmo_free(stretch->who);
+    inmo_free(stretch->candidate);
+    inmo_free(stretch->column);
+    inmo_view_give_back(stretch->view, stretch->work);
+    inmo_snapshot_release(stretch->snapshot);
+}
+
+/* Marks the named items. */
+static void mark(const struct inmo_view *view, const char *const *id, size_t count, uint8_t value, int32_t items,
+                 uint8_t *flag)
+{
+    for (size_t n = 0; n < count; n++) {
+        int32_t item = inmo_names_find(&view->items, id[n]);
+        if (item >= 0 && item < items)
+            flag[item] = value;
+    }
+}
+
+/* The items that may be in a list at all. */
+static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = stretch->snapshot;
+    const struct inmo_query *query = stretch->query;
+    int32_t items = snapshot->graph->items, count = 0;
+    uint8_t *closed = inmo_alloc((size_t)items, 1);
+    stretch->candidate = inmo_alloc((size_t)items, sizeof *stretch->candidate);
+    if (!closed || !stretch->candidate) {
+        inmo_free(closed);
+        return inmo_fail_memory(error, "the recommendations");
+    }
+    memset(closed, query->allow != NULL, (size_t)items);
+    inmo_view_read_lock(stretch->view);
+    if (query->allow)
+        mark(stretch->view, query->allow, query->allow_count, 0, items, closed);
+    mark(stretch->view, query->deny, query->deny_count, 1, items, closed);
+    for (int32_t n = 0; n < stretch->view->overlay.gone.count; n++)
+        if (stretch->view->overlay.gone.number[n] < items)
+            closed[stretch->view->overlay.gone.number[n]] = 1;
+    inmo_view_unlock(stretch->view);
+    for (int32_t i = 0; i < items; i++)
+        if (!closed[i] && !(snapshot->unoffered && snapshot->unoffered[i]))
+            stretch->candidate[count++] = i;
+    inmo_free(closed);
+    stretch->job.candidate = count < items ? stretch->candidate : NULL;
+    stretch->job.candidates = count;
+    return INMO_OK;
+}
+
+static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = stretch->snapshot->graph;
+    struct inmo_rank *job = &stretch->job;
+    size_t k;
+    inmo_scorer_source(&stretch->snapshot->scorer, job);
+    job->k = stretch->query->k < graph->items ? stretch->query->k : graph->items;
+    k = (size_t)job->k;
+    stretch->work = inmo_view_borrow(stretch->view);
+    stretch->who = inmo_alloc(STRETCH, sizeof *stretch->who);
+    stretch->top_item = inmo_alloc(STRETCH * k, sizeof *stretch->top_item);
+    stretch->top_score = inmo_alloc(STRETCH * k, sizeof *stretch->top_score);
+    stretch->how = inmo_alloc(STRETCH, 1);
+    stretch->entry = inmo_alloc(k, sizeof *stretch->entry);
+    stretch->column = inmo_alloc((size_t)graph->edges, sizeof *stretch->column);
+    if (!stretch->work || !stretch->who || !stretch->top_item || !stretch->top_score || !stretch->how ||
+        !stretch->entry || !stretch->column)
+        return inmo_fail_memory(error, "the recommendations");
+    for (int64_t e = 0; e < graph->edges; e++)
+        stretch->column[e] = graph->neighbour[e] - graph->users;
+    stretch->seen = (struct inmo_csr){graph->users, graph->items, graph->offset, stretch->column};
+    job->mask[0] = stretch->query->include_seen ? NULL : &stretch->seen;
+    job->who = stretch->who;
+    job->top_item = stretch->top_item;
+    job->top_score = stretch->top_score;
+    if (stretch->snapshot->scorer.walks) {
+        enum inmo_status status = inmo_walks_complete(stretch->snapshot->scorer.walks, hooks, error);
+        if (status)
+            return status;
+    }
+    return choose_candidates(stretch, error);
+}
+
+/* Sorts the users of a stretch: to be ranked together (in job.who), alone, or not at all. Returns how many there are. */
+static int32_t sort_users(struct stretch *stretch, int32_t first, int32_t users)
+{
+    const struct inmo_snapshot *snapshot = stretch->snapshot;
+    int32_t count = users - first < STRETCH ? users - first : STRETCH;
+    stretch->job.count = 0;
+    inmo_view_read_lock(stretch->view);
+    for (int32_t n = 0; n < count; n++) {
+        int32_t u = first + n;
+        const struct inmo_overlay *overlay = &stretch->view->overlay;
+        if (u >= snapshot->graph->users || inmo_overlay_change(overlay, u) ||
+            (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
+            stretch->how[n] = inmo_overlay_has_user(overlay, u) &&
+                                      (inmo_kind_serves_unseen(snapshot->model->kind) ||
+                                       (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0))
+                                  ? ALONE
+                                  : NOT;
+        else if (inmo_snapshot_is_gone(snapshot, u) || !inmo_is_served(snapshot->model, &snapshot->bound, u))
+            stretch->how[n] = NOT;
+        else
+            stretch->how[n] = inmo_user_falls_back(snapshot->model, &snapshot->bound, u) ? ALONE : TOGETHER;
+        if (stretch->how[n] == TOGETHER)
+            stretch->who[stretch->job.count++] = u;
+    }
+    inmo_view_unlock(stretch->view);
+    return count;
+}
+
+/* As a request of that user. */
+static enum inmo_status ask_alone(struct stretch *stretch, const char *user, const struct inmo_list **list,
+                                  struct inmo_error *error)
+{
+    struct inmo_query query = *stretch->query;
+    enum inmo_status status;
+    query.user = user;
+    status = inmo_recommend_many(stretch->view, stretch->work, &query, 1, list, error);
+    return status;
+}
+
+static enum inmo_status hand_out(struct stretch *stretch, int32_t first, int32_t count,
+                                 int (*row)(void *, const char *, size_t, const struct inmo_entry *), void *context,
+                                 struct inmo_error *error)
+{
+    const struct inmo_rank *job = &stretch->job;
+    int32_t together = 0;
+    for (int32_t n = 0; n < count; n++) {
+        const char *user = stretch->how[n] == NOT ? NULL : inmo_view_user_name(stretch->view, first + n);
+        const struct inmo_entry *entry = stretch->entry;
+        size_t found = 0;
+        if (!user)
+            continue;
+        if (stretch->how[n] == ALONE) {
+            const struct inmo_list *list = NULL;
+            enum inmo_status status = ask_alone(stretch, user, &list, error);
+            if (status)
+                return status;
+            if (list->status) /* forgotten meanwhile */
+                continue;
+            entry = list->entry;
+            found = list->count;
+        } else {
+            size_t at = (size_t)together++ * (size_t)job->k;
+            for (int32_t j = 0; j < job->k && job->top_item[at + (size_t)j] >= 0; j++)
+                stretch->entry[found++] =
+                    (struct inmo_entry){inmo_view_item_name(stretch->view, job->top_item[at + (size_t)j]),
+                                        job->top_score[at + (size_t)j]};
+        }
+        if (row(context, user, found, entry))
+            return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while writing recommendations");
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct inmo_query *query,
+                                    const struct inmo_hooks *hooks,
+                                    int (*row)(void *context, const char *user, size_t count,
+                                               const struct inmo_entry *entry),
+                                    void *context, struct inmo_error *error)
+{
+    struct stretch stretch = {.view = view, .query = query};
+    int32_t users;
+    enum inmo_status status = inmo_check_k(query->k, error);
+    if (!status && (query->user || query->item_count > 0))
+        status = inmo_fail(error, INMO_USAGE, "lists for all users take no user and no items");
+    if (status)
+        return status;
+    inmo_view_read_lock(view);
+    stretch.snapshot = inmo_snapshot_hold(view->snapshot);
+    users = inmo_names_count(&view->users);
+    inmo_view_unlock(view);
+    status = prepare(&stretch, hooks, error);
+    for (int32_t first = 0; first < users && !status; first += STRETCH) {
+        struct inmo_progress progress = {"recommending", first, users, "users", 0, NAN, NAN, NAN};
+        int32_t count = sort_users(&stretch, first, users);
+        inmo_report_progress(hooks, &progress);
+        if (inmo_is_interrupted(hooks))
+            status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while recommending");
+        if (!status)
+            status = inmo_rank(&stretch.job, NULL, error);
+        if (!status)
+            status = hand_out(&stretch, first, count, row, context, error);
+    }
+    drop_stretch(&stretch);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* similar.c - the k nearest items or users. */
+#include "base/memory.h"
+#include "kernel/kernel.h"
+#include "view/list.h"
+#include "view/work.h"
+
+#include <math.h>
+
+/* cosine: a · b / (|a| |b|); a row of zeros is similar to nothing. */
+static void cosines(int dim, const float *rows, int32_t count, int32_t self, float *score)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    const float *own = rows + (size_t)self * (size_t)dim;
+    float length = sqrtf(kernels->dot(dim, own, own));
+    kernels->dot_rows(count, dim, own, rows, score);
+    for (int32_t n = 0; n < count; n++) {
+        const float *row = rows + (size_t)n * (size_t)dim;
+        float norm = sqrtf(kernels->dot(dim, row, row));
+        score[n] = norm > 0 ? score[n] / norm / (length > 0 ? length : 1) : -INFINITY;
+    }
+}
+
+/* How alike the others are: cosines, or what the item alone would recommend. */
+static enum inmo_status compare(const struct inmo_snapshot *snapshot, struct inmo_work *work, int of_items,
+                                int32_t self, float *score, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = snapshot->graph;
+    const struct inmo_system *system = snapshot->model->kind->system;
+    struct inmo_history alone = {-1, 1, 0, &self, NULL};
+    if (snapshot->scorer.by_dot) {
+        cosines(snapshot->scorer.dim, of_items ? inmo_snapshot_item_row(snapshot, 0) : snapshot->scorer.r,
+                of_items ? graph->items : graph->users, self, score);
+        return INMO_OK;
+    }
+    if (!of_items || !system || !system->additive)
+        return inmo_fail(error, INMO_UNSUPPORTED,
+                         "%s cannot say which %s are alike; models whose score is a product of vectors can "
+                         "(inmo-lightgcn, lightgcn, mf, ials, ...), and for items also item-knn, ease and gf-cf",
+                         snapshot->model->kind->name, of_items ? "items" : "users");
+    if (inmo_work_score_space(work, snapshot, 1) != 0)
+        return inmo_fail_memory(error, "the neighbours");
+    inmo_scorer_fill(&snapshot->scorer, &alone, 1, work->scratch, score);
+    for (int32_t n = 0; n < graph->items; n++)
+        if ((snapshot->unoffered && snapshot->unoffered[n]) ||
+            !(score[n] > 0)) /* not known, or nothing in common */
+            score[n] = -INFINITY;
+    return INMO_OK;
+}
+
+/* The number of the id in the snapshot. */
+static enum inmo_status find(const struct inmo_view *view, const struct inmo_snapshot *snapshot, const char *item,
+                             const char *user, int32_t *self, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = snapshot->graph;
+    const struct inmo_change *change = NULL;
+    int32_t number;
+    int known;
+    inmo_view_read_lock(view);
+    number = inmo_names_find(item ? &view->items : &view->users, item ? item : user);
+    known = number >= 0;
+    if (known && user)
+        change = inmo_overlay_change(&view->overlay, number);
+    if (known && number < (item ? graph->items : graph->users))
+        known = !inmo_snapshot_is_gone(snapshot, item ? graph->users + number : number) &&
+                !(item && inmo_overlay_is_gone(&view->overlay, number)) && !(change && change->forgotten);
+    inmo_view_unlock(view);
+    if (!known)
+        return inmo_fail(error, INMO_UNKNOWN, "%s '%s' is in neither the model nor the observed interactions",
+                         item ? "item" : "user", item ? item : user);
+    if (number >= (item ? graph->items : graph->users))
+        return inmo_fail(error, INMO_UNKNOWN, "%s '%s' is new since the view was last refreshed",
+                         item ? "item" : "user", item ? item : user);
+    *self = number;
+    return INMO_OK;
+}
+
+static enum inmo_status nearest(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
+                                struct inmo_work *work, const char *item, const char *user, int k,
+                                struct inmo_list **out, struct inmo_error *error)
+{
+    struct inmo_list list = {.measure = snapshot->scorer.by_dot ? "cosine" : "weight", .coverage = 1};
+    int32_t count = item ? snapshot->graph->items : snapshot->graph->users, self = -1;
+    int32_t first = item ? snapshot->graph->users : 0;
+    struct inmo_top top = {k < count ? k : count, 0, NULL, NULL};
+    float *score = inmo_work_take(work, (size_t)count, sizeof *score);
+    enum inmo_status status = find(view, snapshot, item, user, &self, error);
+    top.score = inmo_work_take(work, (size_t)top.k, sizeof *top.score);
+    top.item = inmo_work_take(work, (size_t)top.k, sizeof *top.item);
+    list.entry = inmo_work_take(work, (size_t)top.k, sizeof *list.entry);
+    if (!status && (!score || !top.score || !top.item || !list.entry))
+        status = inmo_fail_memory(error, "the neighbours");
+    if (!status)
+        status = compare(snapshot, work, item != NULL, self, score, error);
+    if (status)
+        return status;
+    for (int32_t n = 0; n < count; n++)
+        if (n != self && !inmo_snapshot_is_gone(snapshot, first + n))
+            inmo_top_add(&top, score[n], n);
+    inmo_top_sort(&top);
+    for (int32_t n = 0; n < top.count; n++)
+        list.entry[list.count++] = (struct inmo_entry){
+            item ? inmo_view_item_name(view, top.item[n]) : inmo_view_user_name(view, top.item[n]), top.score[n]};
+    *out = inmo_list_copy(&list);
+    return *out ? INMO_OK : inmo_fail_memory(error, "the neighbours");
+}
+
+enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
+                              struct inmo_list **out, struct inmo_error *error)
+{
+    struct inmo_snapshot *snapshot = NULL;
+    struct inmo_work *work = NULL;
+    struct inmo_list *list = NULL;
+    enum inmo_status status = inmo_check_k(k, error);
+    if (!status && !item == !user)
+        status = inmo_fail(error, INMO_USAGE, "expected either `item` or `user`");
+    if (status)
+        return status;
+    snapshot = inmo_view_snapshot(view);
+    work = inmo_view_borrow(view);
+    status = work ? nearest(view, snapshot, work, item, user, k, &list, error)
+                  : inmo_fail_memory(error, "the neighbours");
+    if (!status)
+        *out = list;
+    inmo_view_give_back(view, work);
+    inmo_snapshot_release(snapshot);
+    return status;
+}

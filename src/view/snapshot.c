@@ -1,0 +1,102 @@
+/* snapshot.c - see snapshot.h. Cost: one provider pass, K products, the items' rows in bytes; nothing is trained. */
+#include "view/snapshot.h"
+
+#include "base/memory.h"
+#include "score/offer.h"
+
+#include <string.h>
+
+static atomic_uint_fast64_t serials;
+
+static void destroy(struct inmo_snapshot *snapshot)
+{
+    inmo_free(snapshot->popular);
+    pthread_mutex_destroy(&snapshot->lock);
+    inmo_free(snapshot->unoffered);
+    inmo_quantised_free(snapshot->quantised);
+    inmo_scorer_close(&snapshot->scorer);
+    inmo_model_unbind(&snapshot->bound);
+    inmo_free(snapshot->fate);
+    inmo_graph_free(snapshot->graph);
+    inmo_free(snapshot);
+}
+
+struct inmo_snapshot *inmo_snapshot_hold(struct inmo_snapshot *snapshot)
+{
+    atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);
+    return snapshot;
+}
+
+void inmo_snapshot_release(struct inmo_snapshot *snapshot)
+{
+    if (snapshot && atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) == 1)
+        destroy(snapshot);
+}
+
+/* Which items are in no list: those the model cannot place, and forgotten ones. */
+static enum inmo_status close_unoffered(struct inmo_snapshot *snapshot, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = snapshot->graph;
+    int any = 0;
+    uint8_t *unoffered = inmo_alloc_zero((size_t)graph->items, 1);
+    if (!unoffered)
+        return inmo_fail_memory(error, "the items on offer");
+    for (int32_t i = 0; i < graph->items; i++) {
+        unoffered[i] = !inmo_is_on_offer(snapshot->model, &snapshot->bound, i) ||
+                       inmo_snapshot_is_gone(snapshot, graph->users + i);
+        any |= unoffered[i];
+    }
+    if (any)
+        snapshot->unoffered = unoffered;
+    else
+        inmo_free(unoffered);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_snapshot_make(const struct inmo_model *model, struct inmo_graph *graph, uint8_t *fate,
+                                    const struct inmo_hooks *hooks, struct inmo_snapshot **out,
+                                    struct inmo_error *error)
+{
+    struct inmo_snapshot *snapshot = inmo_alloc_zero(1, sizeof *snapshot);
+    enum inmo_status status = INMO_OK;
+    if (!snapshot || pthread_mutex_init(&snapshot->lock, NULL) != 0) {
+        inmo_free(snapshot);
+        inmo_free(fate);
+        inmo_graph_free(graph);
+        return inmo_fail_memory(error, "the view");
+    }
+    atomic_init(&snapshot->references, 1);
+    snapshot->serial = atomic_fetch_add(&serials, 1) + 1;
+    snapshot->model = model;
+    snapshot->graph = graph;
+    snapshot->fate = fate;
+    status = inmo_model_bind_numbered(model, graph, fate, INMO_DROPPED, &snapshot->bound, error);
+    if (!status && inmo_is_interrupted(hooks))
+        status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while making a view");
+    if (!status)
+        status = inmo_scorer_open(&snapshot->scorer, model, &snapshot->bound, inmo_model_alpha(model), 1, error);
+    if (!status && inmo_is_interrupted(hooks))
+        status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while making a view");
+    if (!status && snapshot->scorer.by_dot)
+        status = inmo_quantised_make(inmo_snapshot_item_row(snapshot, 0), graph->items, snapshot->scorer.dim,
+                                     &snapshot->quantised, error);
+    if (!status)
+        status = close_unoffered(snapshot, error);
+    if (status)
+        inmo_snapshot_release(snapshot);
+    else
+        *out = snapshot;
+    return status;
+}
+
+enum inmo_status inmo_snapshot_popular(struct inmo_snapshot *snapshot, const int32_t **order,
+                                       struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    pthread_mutex_lock(&snapshot->lock);
+    if (!snapshot->popular)
+        status = inmo_popular_order(snapshot->graph, &snapshot->popular, error);
+    *order = snapshot->popular;
+    pthread_mutex_unlock(&snapshot->lock);
+    return status;
+}
