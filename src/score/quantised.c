@@ -9,7 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = INMO_BYTES_BLOCK, GROUP = INMO_BYTES_GROUP, ROW_MOST = 127, TILE = 1024, WAITING = 1024 };
+enum {
+    BLOCK = INMO_BYTES_BLOCK,
+    GROUP = INMO_BYTES_GROUP,
+    ROW_MOST = 127,
+    TILE = 1024,
+    WAITING = 1024,
+    TOGETHER = 8
+};
 
 void inmo_quantised_free(struct inmo_quantised *quantised)
 {
@@ -105,7 +112,7 @@ static struct inmo_bytes_query store_query(const struct inmo_quantised *quantise
 struct inmo_scan_pass {
     const struct inmo_quantised *quantised;
     struct inmo_scan_query *query;
-    struct inmo_bytes_query bytes;
+    const struct inmo_bytes_query *bytes;
     struct inmo_top low;     /* the k largest lower bounds */
     int32_t closed, boosted; /* how far the two lists have been walked */
     int32_t waiting; /* rows not scored yet, ascending, their upper bounds, and what is added to their scores */
@@ -155,7 +162,7 @@ static float rounding(float high, float boost)
 static void consider(struct inmo_scan_pass *pass, int32_t n, float high, float boost)
 {
     const struct inmo_bytes *bytes = &pass->quantised->bytes;
-    float margin = pass->bytes.length * bytes->left_out[n] + pass->bytes.left_out * bytes->length[n];
+    float margin = pass->bytes->length * bytes->left_out[n] + pass->bytes->left_out * bytes->length[n];
     float low = high - 2 * margin;
     inmo_top_add(&pass->low, boost != 0 ? low - 4 * rounding(high, boost) : low, n);
     if (pass->waiting == WAITING) {
@@ -219,17 +226,25 @@ void inmo_scan_space_free(struct inmo_scan_space *space)
     *space = (struct inmo_scan_space){0};
 }
 
+static size_t whole_lines(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
 /* Bytes that a query takes in the space's memory: its code, and the heap of lower bounds. */
 static size_t query_bytes(const struct inmo_quantised *quantised, const struct inmo_scan_query *query)
 {
-    size_t code = ((size_t)quantised->bytes.groups * GROUP + 63) / 64 * 64;
-    return code + ((size_t)query->top.k * (sizeof(float) + sizeof(int32_t)) + 63) / 64 * 64;
+    return whole_lines((size_t)quantised->bytes.groups * GROUP) +
+           whole_lines((size_t)query->top.k * (sizeof(float) + sizeof(int32_t)));
 }
 
+/* Memory: upper bounds of a tile for TOGETHER queries, the queries in bytes, then what each takes. */
 static enum inmo_status prepare(const struct inmo_quantised *quantised, struct inmo_scan_query *query, size_t count,
                                 struct inmo_scan_space *space, struct inmo_error *error)
 {
-    size_t bytes = 0;
+    size_t bounds = TOGETHER * TILE * sizeof(float), rounded = whole_lines(count * sizeof(struct inmo_bytes_query));
+    size_t bytes = bounds + rounded;
+    struct inmo_bytes_query *in_bytes;
     uint8_t *at;
     for (size_t n = 0; n < count; n++)
         bytes += query_bytes(quantised, query + n);
@@ -245,15 +260,18 @@ static enum inmo_status prepare(const struct inmo_quantised *quantised, struct i
     }
     if (count > space->passes || bytes > space->bytes)
         return inmo_fail_memory(error, "the recommendations");
-    at = space->memory;
+    at = (uint8_t *)space->memory + bounds;
+    in_bytes = (struct inmo_bytes_query *)at;
+    at += rounded;
     for (size_t n = 0; n < count; n++) {
         struct inmo_scan_pass *pass = space->pass + n;
         int32_t k = query[n].top.k;
-        uint8_t *heap = at + ((size_t)quantised->bytes.groups * GROUP + 63) / 64 * 64;
+        float *heap = (float *)(at + whole_lines((size_t)quantised->bytes.groups * GROUP));
+        in_bytes[n] = store_query(quantised, query[n].vector, (int8_t *)at);
         pass->quantised = quantised;
         pass->query = query + n;
-        pass->bytes = store_query(quantised, query[n].vector, (int8_t *)at);
-        pass->low = (struct inmo_top){k, 0, (float *)heap, (int32_t *)((float *)heap + k)};
+        pass->bytes = in_bytes + n;
+        pass->low = (struct inmo_top){k, 0, heap, (int32_t *)(heap + k)};
         pass->closed = pass->boosted = pass->waiting = 0;
         query[n].top.count = 0;
         query[n].scored = 0;
@@ -268,20 +286,21 @@ enum inmo_status inmo_quantised_scan(const struct inmo_quantised *quantised, con
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int64_t blocks = block_count(quantised);
-    float high[TILE];
     enum inmo_status status = prepare(quantised, query, count, space, error);
+    float *high = space->memory;  // (TOGETHER, rows of the tile)
     for (int64_t first = 0; first < blocks && !status; first += TILE / BLOCK) {
         int64_t some = blocks - first < TILE / BLOCK ? blocks - first : TILE / BLOCK;
         int32_t begin = (int32_t)(first * BLOCK);
         int32_t rows = quantised->rows - begin < TILE ? (int32_t)(quantised->rows - begin) : TILE;
         for (size_t n = 0; n < count; n++) {
             struct inmo_scan_pass *pass = space->pass + n;
+            float *bounds = high + n % TOGETHER * (size_t)some * BLOCK;
             int32_t boosted = pass->boosted;
-            if (query[n].top.k < 1)
-                continue;
-            kernels->upper_bounds(&quantised->bytes, &pass->bytes, first, some, high);
-            boosted = raise_bounds(query + n, boosted, begin, rows, high);
-            take_tile(pass, left_out, begin, rows, high);
+            if (n % TOGETHER == 0)
+                kernels->upper_bounds_of(&quantised->bytes, (int)(count - n < TOGETHER ? count - n : TOGETHER),
+                                         pass->bytes, first, some, high);
+            boosted = raise_bounds(query + n, boosted, begin, rows, bounds);
+            take_tile(pass, left_out, begin, rows, bounds);
             pass->boosted = boosted;
         }
     }
