@@ -2,6 +2,7 @@
 #ifndef INMO_CLI_COMMON_H
 #define INMO_CLI_COMMON_H
 
+#include "base/file.h"
 #include "inmo.h"
 #include "options.h"
 
@@ -96,17 +97,21 @@ void cli_print_go_on(const struct cli_options *options, const char *more);
 
 /* ---- output.c: results --------------------------------------------------------------------------------------- */
 
-/* A file written aside and renamed; "-" and NULL are standard output. */
+/* A file written aside and renamed (base/file.h); "-" and NULL are standard output. */
 struct cli_output {
     FILE *stream;
-    char *path, *aside; /* NULL for standard output */
+    struct inmo_new_file file; /* without a path for standard output */
 };
 enum inmo_status cli_output_open(struct cli_output *output, const char *path, int force, struct inmo_error *error);
-enum inmo_status cli_output_commit(struct cli_output *output, struct inmo_error *error);
+/* One output, or two that belong together: both take their place, or neither. */
+enum inmo_status cli_output_commit(struct cli_output *output, size_t count, struct inmo_error *error);
 void cli_output_abandon(struct cli_output *output);
 
-/* Whether path may be written, asked before long work: EXISTS without force, IO when the folder refuses. */
+/* Whether path may be written, asked before long work: EXISTS without force, IO when it is a directory or its folder
+ * refuses. */
 enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error);
+/* The same for a directory that is to be made. */
+enum inmo_status cli_check_directory(const char *path, int force, struct inmo_error *error);
 
 /* Ids may be any bytes and JSON may not: what is not UTF-8 becomes U+FFFD. */
 json_t *cli_json_text(const char *text);

@@ -80,16 +80,23 @@ static void put_tsv(FILE *stream, const struct source *source)
     }
 }
 
-static enum inmo_status write_file(const char *path, int force, const struct source *source,
-                                   void (*put)(FILE *, const struct source *), struct inmo_error *error)
+/* The numbers, and for .npy the ids beside them (ids_path NULL: none). Both are written before either takes its place:
+ * a full disk must not leave new numbers beside old ids. */
+static enum inmo_status write_files(const char *path, const char *ids_path, int force, const struct source *source,
+                                    void (*put)(FILE *, const struct source *), struct inmo_error *error)
 {
-    struct cli_output output = {0};
-    enum inmo_status status = cli_output_open(&output, path, force, error);
+    struct cli_output output[2] = {0};
+    enum inmo_status status = cli_output_open(&output[0], path, force, error);
+    if (!status && ids_path)
+        status = cli_output_open(&output[1], ids_path, force, error);
     if (!status) {
-        put(output.stream, source);
-        status = cli_output_commit(&output, error);
+        put(output[0].stream, source);
+        if (ids_path)
+            put_ids(output[1].stream, source);
+        status = cli_output_commit(output, ids_path ? 2 : 1, error);
     }
-    cli_output_abandon(&output);
+    cli_output_abandon(&output[1]);
+    cli_output_abandon(&output[0]);
     return status;
 }
 
@@ -130,9 +137,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
                          options->argument.value[0]);
     }
     if (!status)
-        status = write_file(path, settings->common.force, &source, npy ? put_npy : put_tsv, error);
-    if (!status && npy && !standard_output)
-        status = write_file(ids_path, settings->common.force, &source, put_ids, error);
+        status = write_files(path, npy && !standard_output ? ids_path : NULL, settings->common.force, &source,
+                             npy ? put_npy : put_tsv, error);
     if (!status && !standard_output)
         printf("%s: %lld rows of %d numbers%s%s\n", path, (long long)source.matrix.rows, source.matrix.columns,
                npy ? "; ids in " : "", npy ? ids_path : "");

@@ -2,118 +2,69 @@
 #include "common.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static int is_standard_output(const char *path)
 {
     return !path || !strcmp(path, "-");
 }
 
-/* The folder of a path, as a copy. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return cli_copy(".");
-    return slash == path ? cli_copy("/") : cli_format("%.*s", (int)(slash - path), path);
-}
-
 enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
-    struct stat found;
-    char *folder = NULL, *probe = NULL;
-    int descriptor = -1;
+    return is_standard_output(path) ? INMO_OK : inmo_new_file_check(path, force, error);
+}
 
-    if (is_standard_output(path))
-        return INMO_OK;
-    folder = folder_of(path);
-    probe = cli_format("%s/.inmo-probe-XXXXXX", folder);
-    if (!stat(path, &found) && !force) {
-        status = cli_fail(error, INMO_EXISTS, "%s exists already; --force replaces it", path);
-    } else if (stat(folder, &found)) {
-        status = cli_fail(error, INMO_IO, "cannot write %s: %s: %s", path, folder, strerror(errno));
-    } else if (!S_ISDIR(found.st_mode)) {
-        status = cli_fail(error, INMO_IO, "cannot write %s: %s is not a directory", path, folder);
-    } else {
-        /* access() says yes where a quota or a read-only mount says no; a file that was made says the truth. */
-        descriptor = mkstemp(probe);
-        if (descriptor < 0)
-            status = cli_fail(error, INMO_IO, "cannot write in %s: %s", folder, strerror(errno));
-    }
-    if (descriptor >= 0) {
-        close(descriptor);
-        unlink(probe);
-    }
-    free(probe);
-    free(folder);
-    return status;
+enum inmo_status cli_check_directory(const char *path, int force, struct inmo_error *error)
+{
+    struct stat found;
+    if (!stat(path, &found) && !force)
+        return cli_fail(error, INMO_EXISTS, "%s exists already; --force replaces it", path);
+    return inmo_check_folder_of(path, error);
 }
 
 enum inmo_status cli_output_open(struct cli_output *output, const char *path, int force, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
 
-    *output = (struct cli_output){.stream = stdout};
-    if (is_standard_output(path))
-        return INMO_OK;
-    status = cli_check_output(path, force, error);
-    if (!status) {
-        output->path = cli_copy(path);
-        output->aside = cli_format("%s.part-%ld", path, (long)getpid());
-        output->stream = fopen(output->aside, "wb");
-        if (!output->stream)
-            status = cli_fail(error, INMO_IO, "cannot write %s: %s", output->aside, strerror(errno));
-    }
-    if (status) {
-        output->stream = NULL;
-        cli_output_abandon(output);
+    *output = (struct cli_output){0};
+    if (is_standard_output(path)) {
+        output->stream = stdout;
+    } else {
+        status = cli_check_output(path, force, error);
+        if (!status)
+            status = inmo_new_file_open(&output->file, path, force, error);
+        output->stream = output->file.stream;
     }
     return status;
 }
 
-enum inmo_status cli_output_commit(struct cli_output *output, struct inmo_error *error)
+enum inmo_status cli_output_commit(struct cli_output *output, size_t count, struct inmo_error *error)
 {
+    struct inmo_new_file file[2];
     enum inmo_status status = INMO_OK;
-    int failed = fflush(output->stream) || ferror(output->stream);
+    size_t files = 0;
 
-    if (output->aside) {
-        failed = failed || fsync(fileno(output->stream));
-        failed = fclose(output->stream) || failed;
-        output->stream = NULL;
-        failed = failed || rename(output->aside, output->path);
+    for (size_t n = 0; n < count; n++) {
+        if (output[n].file.path)
+            file[files++] = output[n].file;
+        else if (!status && (fflush(output[n].stream) || ferror(output[n].stream)))
+            status = cli_fail(error, INMO_IO, "cannot write standard output: %s", strerror(errno ? errno : EIO));
+        output[n] = (struct cli_output){0};
     }
-    if (failed)
-        status = cli_fail(error, INMO_IO, "cannot write %s: %s", output->path ? output->path : "standard output",
-                          strerror(errno ? errno : EIO));
-    if (output->aside && !failed) {
-        char *folder = folder_of(output->path);
-        int descriptor = open(folder, O_RDONLY | O_DIRECTORY);
-        if (descriptor >= 0) {
-            fsync(descriptor); /* the rename itself; a file system that cannot is no reason to fail now */
-            close(descriptor);
-        }
-        free(output->aside);
-        output->aside = NULL;
-        free(folder);
-    }
-    cli_output_abandon(output);
+    if (!status)
+        status = inmo_new_files_commit(file, files, error);
+    else
+        for (size_t n = 0; n < files; n++)
+            inmo_new_file_abandon(&file[n]);
     return status;
 }
 
 void cli_output_abandon(struct cli_output *output)
 {
-    if (output->stream && output->stream != stdout)
-        fclose(output->stream);
-    if (output->aside)
-        unlink(output->aside);
-    free(output->aside);
-    free(output->path);
+    inmo_new_file_abandon(&output->file);
     *output = (struct cli_output){0};
 }
 

@@ -64,7 +64,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_log *log = NULL;
     struct inmo_dataset *dataset = NULL;
     struct inmo_dataset_info info;
-    enum inmo_status status = cli_check_output(settings->output, settings->common.force, error);
+    enum inmo_status status = cli_check_directory(settings->output, settings->common.force, error);
 
     if (!status)
         status = cli_check_data(&settings->data, error);

@@ -283,7 +283,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         cli_hooks_end();
     }
     if (!status)
-        status = cli_output_commit(&output, error);
+        status = cli_output_commit(&output, 1, error);
     if (!status && settings->output && strcmp(settings->output, "-"))
         cli_note(INMO_NOTE, "wrote %s", settings->output);
     cli_output_abandon(&output);

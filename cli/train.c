@@ -26,7 +26,8 @@ static const struct inmo_setting rows[] = {
 /* Listed after the library's own rows about checkpoints, under their heading. */
 static const struct inmo_setting run_rows[] = {
     {"no-checkpoint", 'b', AT(no_checkpoint), 0, 0, NULL, "Run", NULL,
-     "Keep no checkpoint; without this and --checkpoint it is MODEL.checkpoint until the model is saved."},
+     "Keep no checkpoint; without this and --checkpoint it is MODEL.checkpoint until the model is saved, and none "
+     "when MODEL is a pipe or a device."},
     {"keep-checkpoint", 'b', AT(keep_checkpoint), 0, 0, NULL, "Run", NULL,
      "Keep the checkpoint after the model is saved, so that --resume with more --epochs can go farther."},
 };
@@ -127,8 +128,9 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     int damaged;
     enum inmo_status status;
 
-    if (settings->no_checkpoint) {
-        settings->training.train.checkpoint = NULL;
+    if (settings->no_checkpoint ||
+        (!settings->training.train.checkpoint && inmo_is_written_into(settings->output))) {
+        settings->training.train.checkpoint = NULL; /* none beside /dev/null */
     } else if (!settings->training.train.checkpoint) {
         checkpoint = cli_format("%s.checkpoint", settings->output);
         settings->training.train.checkpoint = checkpoint;

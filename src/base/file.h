@@ -1,4 +1,7 @@
-/* file.h - writing whole files so that what was there is never lost: write aside, sync, rename, sync the folder. */
+/* file.h - writing whole files so that what was there is never lost: write aside, sync, rename, sync the folder.
+ *
+ * What can be renamed over is an ordinary file. A pipe or a character device (/dev/null, a terminal) is written into
+ * as it is; a directory, a block device and a socket are refused. */
 #ifndef INMO_BASE_FILE_H
 #define INMO_BASE_FILE_H
 
@@ -8,21 +11,36 @@
 
 struct inmo_new_file {
     FILE *stream;
-    char *path, *aside; /* aside is path + ".part-<pid>" in the same folder */
-    int force;
+    char *path;
+    char *
+        aside; /* path + ".inmo-part-<pid>" in the same folder, locked while it is written; NULL: path is written into */
+    int force, lock;
+    enum { INMO_NOT_MOVED, INMO_MOVED, INMO_EXCHANGED } moved; /* between the steps of a commit */
 };
 
-/* Opens the file aside. Without force an existing path is EXISTS. A folder that cannot be written is IO. */
+/* Opens the file aside, after removing what killed runs left of the same path. Without force an existing file is
+ * EXISTS; pipes and character devices need no force. A folder that cannot be written is IO. */
 enum inmo_status inmo_new_file_open(struct inmo_new_file *file, const char *path, int force,
                                     struct inmo_error *error);
-/* Flushes, syncs, renames into place. On failure the aside file is removed and path is as it was. */
+/* Flushes, syncs, renames into place. On failure the aside file is removed and path is as it was; without force a
+ * file made at path meanwhile is EXISTS. */
 enum inmo_status inmo_new_file_commit(struct inmo_new_file *file, struct inmo_error *error);
+/* The same for files that belong together: all are on the disk before the first is renamed, and on failure all paths
+ * are as they were. */
+enum inmo_status inmo_new_files_commit(struct inmo_new_file *files, size_t count, struct inmo_error *error);
 /* Removes the aside file; safe after a failed open and after a commit (does nothing). */
 void inmo_new_file_abandon(struct inmo_new_file *file);
 
 /* fopen'ed bytes to the new file; IO error names the path ("no space left on device", ...). */
 enum inmo_status inmo_new_file_write(struct inmo_new_file *file, const void *data, size_t size,
                                      struct inmo_error *error);
+
+/* What inmo_new_file_open would say, asked before long work; nothing is made or removed. */
+enum inmo_status inmo_new_file_check(const char *path, int force, struct inmo_error *error);
+/* Whether something can be made in the folder of path: IO when it is not there or refuses. */
+enum inmo_status inmo_check_folder_of(const char *path, struct inmo_error *error);
+/* 1 when path is there and is written into rather than replaced. */
+int inmo_is_written_into(const char *path);
 
 /* A new name must last through a power cut as well. By now the file is in place, and a folder that may not be
  * read or a file system that cannot sync folders takes nothing away from it: no error. */

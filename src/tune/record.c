@@ -269,7 +269,7 @@ static enum inmo_status look_through(const char *directory, int has_record, stru
                 inmo_fail(error, INMO_EXISTS,
                           "%s exists already and is not the directory of a search: it has %.100s and no " RECORD,
                           directory, entry->d_name);
-        else if (strstr(entry->d_name, ".checkpoint.part-"))
+        else if (strstr(entry->d_name, ".checkpoint.inmo-part-"))
             unlinkat(dirfd(stream), entry->d_name, 0);
     }
     closedir(stream);

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import time
@@ -532,6 +533,62 @@ def case_folder_that_may_not_be_written(world):
             return  # the program itself is where nobody may look
         world.check(done.returncode == 4 and done.stderr == "inmo: cannot write in closed: Permission denied\n" and
                     not done.stdout and not os.listdir(folder), f"{arguments}: {done.returncode} {done.stderr}")
+
+
+def case_devices_and_pipes_are_written_into(world):
+    """Never replaced, with or without --force. The device is a node of our own; only where this test may make one."""
+    mf = os.path.join(world.small, "mf")
+    lists = world.inmo("recommend", mf, "--all-users", "-o", "-", "--k", "3")[0]
+    os.mkfifo(world.path("pipe"))
+    for more in ((), ("--force",)):
+        reader = subprocess.Popen(["cat", world.path("pipe")], stdout=subprocess.PIPE)
+        try:
+            world.inmo("recommend", mf, "--all-users", "-o", "pipe", "--k", "3", *more)
+            world.check(reader.communicate(timeout=60)[0].decode() == lists, "something else came out of the pipe")
+        finally:
+            reader.kill()
+        world.check(stat.S_ISFIFO(os.stat(world.path("pipe")).st_mode), "the pipe was replaced")
+    done = world.shell(f"inmo recommend {mf} --all-users -o /dev/stdout --k 3 > collected")
+    world.check(done.returncode == 0 and read(world.path("collected")).decode() == lists, done.stderr.decode())
+    try:
+        os.mknod(world.path("null"), 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        os.close(os.open(world.path("null"), os.O_WRONLY))
+    except OSError:
+        return
+    for more in ((), ("--force",)):
+        for arguments in (("recommend", mf, "--all-users", "-o", "null"), ("export", mf, "-o", "null", "--format", "tsv"),
+                          ("synth", "-o", "null", "--interactions", "100"),
+                          ("train", os.path.join(world.small, "data"), "-o", "null", "--model", "mf", "--epochs", "1")):
+            if arguments[0] == "export":  # a name without a suffix gets one
+                os.rename(world.path("null"), world.path("null.tsv"))
+            world.inmo(*arguments, *more)
+            if arguments[0] == "export":
+                os.rename(world.path("null.tsv"), world.path("null"))
+            world.check(stat.S_ISCHR(os.stat(world.path("null")).st_mode), f"{arguments[0]} replaced the device")
+    world.check(sorted(os.listdir(world.folder)) == ["collected", "null", "pipe"], str(os.listdir(world.folder)))
+
+
+def case_numbers_and_ids_change_together(world):
+    """The disk is full at the second of two files; only where this test may mount one."""
+    disk = world.path("disk")
+    os.mkdir(disk)
+    try:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", disk], capture_output=True).returncode:
+            return  # test_file does the same with a limit on file size
+    except FileNotFoundError:
+        return
+    try:
+        # Three pages: the numbers take one, and the ids find none, even after the old numbers are gone.
+        for name, content in (("items.npy", b""), ("items.ids", b"old ids"), ("other", b"other")):
+            with open(os.path.join(disk, name), "wb") as stream:
+                stream.write(content)
+        err = world.inmo("export", os.path.join(world.small, "mf"), "-o", "disk/items", "--force", code=4)[1]
+        world.check("No space left on device" in err, err)
+        world.check(read(os.path.join(disk, "items.npy")) == b"" and read(os.path.join(disk, "items.ids")) == b"old ids",
+                    "one of the two was replaced")
+        world.check(sorted(os.listdir(disk)) == ["items.ids", "items.npy", "other"], str(os.listdir(disk)))
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def case_full_disk_leaves_what_was_there(world):
