@@ -29,7 +29,8 @@ static const struct inmo_setting run_rows[] = {
      "Keep no checkpoint; without this and --checkpoint it is MODEL.checkpoint until the model is saved, and none "
      "when MODEL is a pipe or a device."},
     {"keep-checkpoint", 'b', AT(keep_checkpoint), 0, 0, NULL, "Run", NULL,
-     "Keep the checkpoint after the model is saved, so that --resume with more --epochs can go farther."},
+     "Keep the checkpoint after the model is saved; with --schedule constant --resume goes on from it to more "
+     "--epochs."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -154,6 +155,9 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
             print_text(settings, &info, &report);
     } else if (damaged) {
         cli_add_hint(error, "; --force without --resume starts again");
+    } else if (status == INMO_NUMERIC && settings->training.train.checkpoint &&
+               !unlink(settings->training.train.checkpoint)) {
+        cli_add_hint(error, "; the checkpoint is removed, as going on from it would end the same way");
     } else if (dataset && settings->training.train.checkpoint &&
                !access(settings->training.train.checkpoint, F_OK)) {
         cli_print_error(error);

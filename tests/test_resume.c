@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "base/tensorfile.h"
+#include "train/lazy.h"
 #include "train/settings.h"
 
 enum { TRAINED = 10, STEPS = 11 }; /* models that are trained; steps an epoch has: ⌈336/32⌉ */
@@ -323,14 +324,163 @@ static void test_damaged(void **state)
     inmo_dataset_free(data);
 }
 
+/* ---- Forged: the checksums are right, what they cover is not ------------------------------------------------ */
+
+static const char *const keys[] = {"model",      "fingerprint", "epoch",      "step",   "loss_sum",
+                                   "final_loss", "best_epoch",  "best_score", "record", "epochs"};
+
+/* Writes checkpoint again as forged, with the value of one key (NULL: left out) and one array of other content. */
+static void forge(const char *key, const char *value, const char *array, const void *content)
+{
+    struct inmo_error error = {0};
+    struct inmo_tensorfile *file = NULL;
+    struct inmo_metadata metadata[COUNT(keys)];
+    struct inmo_tensor tensor[8];
+    size_t count, kept = 0, changed = 0;
+    must(inmo_tensorfile_open("checkpoint", "checkpoint", 2, &file, &error));
+    for (size_t n = 0; n < COUNT(keys); n++) {
+        int is = key && strcmp(keys[n], key) == 0;
+        metadata[kept] = (struct inmo_metadata){keys[n], is ? value : inmo_tensorfile_metadata(file, keys[n])};
+        kept += metadata[kept].value != NULL;
+        changed += (size_t)is;
+    }
+    count = inmo_tensorfile_count(file);
+    assert_true(count <= COUNT(tensor));
+    for (size_t n = 0; n < count; n++) {
+        tensor[n] = *inmo_tensorfile_at(file, n);
+        if (array && strcmp(tensor[n].name, array) == 0) {
+            tensor[n].data = content;
+            changed++;
+        }
+    }
+    assert_int_equal(changed, 1);
+    must(inmo_tensorfile_write("forged", 1, "checkpoint", 2, metadata, kept, tensor, count, &error));
+    inmo_tensorfile_close(file);
+}
+
+static void forged_is_refused(const struct inmo_dataset *data, struct inmo_train_options options, const char *what)
+{
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    options.checkpoint = "forged";
+    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_FORMAT, "forged");
+    if (!strstr(error.message, what))
+        fail_msg("\"%s\" does not name %s", error.message, what);
+    assert_null(model);
+}
+
+static void test_forged_numbers(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"epoch", "nan"},        {"epoch", "-1"},       {"epoch", "1"},        {"epoch", "1e9"},
+        {"epoch", "0x"},         {"epoch", ""},         {"epoch", NULL},       {"epoch", "99999999999999999999"},
+        {"epoch", "2147483647"}, {"step", "1e15"},      {"step", "-5"},        {"step", "1000000000000000"},
+        {"step", "nan"},         {"step", "12"},        {"step", NULL},        {"step", "9223372036854775807"},
+        {"loss_sum", "nan"},     {"loss_sum", "inf"},   {"loss_sum", "word"},  {"loss_sum", NULL},
+        {"final_loss", "inf"},   {"final_loss", "1"},   {"final_loss", "x"},   {"final_loss", NULL},
+        {"best_epoch", "0"},     {"best_epoch", "-2"},  {"best_epoch", "nan"}, {"best_epoch", NULL},
+        {"best_score", "0.5"},   {"best_score", "inf"}, {"best_score", "x"},   {"best_score", NULL},
+        {"record", "{}"},        {"record", "["},       {"record", "1"},       {"record", NULL},
+    };
+    struct inmo_dataset *data = small_data();
+    (void)state;
+    for (int m = 0; m < 2; m++) {
+        struct inmo_train_options options = leave_checkpoint(data, m ? "inmo-lightgcn" : "mf", "bpr");
+        for (size_t n = 0; n < COUNT(wrong); n++) {
+            forge(wrong[n][0], wrong[n][1], NULL, NULL);
+            forged_is_refused(data, options, wrong[n][0]);
+        }
+        forge("model", "ease", NULL, NULL); /* says nothing that the fingerprint does not */
+        forge("fingerprint", "0", NULL, NULL);
+        forged_is_refused(data, options, "other options");
+        forge("fingerprint", NULL, NULL, NULL);
+        forged_is_refused(data, options, "other options");
+    }
+    inmo_dataset_free(data);
+}
+
+/* After an epoch there is a best one, a loss and a record, and they are checked as well. */
+static void test_forged_numbers_of_a_later_epoch(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"epoch", "0"},        {"epoch", "3"},      {"step", "10"},        {"step", "34"},
+        {"final_loss", "nan"}, {"best_epoch", "2"}, {"best_score", "nan"}, {"best_score", "2"},
+        {"best_score", "-1"},  {"record", ""},      {"record", "1, 2"},    {"record", "{}, {}, {}"},
+    };
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = small_options("mf");
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    int left = 2 * STEPS + 1;
+    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    (void)state;
+    options.checkpoint = "checkpoint";
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 2");
+    options.resume = 1;
+    for (size_t n = 0; n < COUNT(wrong); n++) {
+        forge(wrong[n][0], wrong[n][1], NULL, NULL);
+        forged_is_refused(data, options, wrong[n][0]);
+    }
+    inmo_dataset_free(data);
+}
+
+static void test_forged_arrays(void **state)
+{
+    static const int32_t touched[] = {-1, 6, INT32_MAX, INT32_MIN}; /* five updates were done */
+    static const double rates[] = {NAN, -1, INFINITY};
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = leave_checkpoint(data, "mf", "bpr");
+    size_t rows = (size_t)(data->users.count + data->items.count);
+    int32_t *number = calloc(rows, sizeof *number);
+    double *rate = calloc(INMO_LAZY_RING, sizeof *rate);
+    (void)state;
+    assert_non_null(number);
+    assert_non_null(rate);
+    for (size_t n = 0; n < COUNT(touched); n++) {
+        number[rows - 1] = touched[n];
+        forge(NULL, NULL, "adam.touched", number);
+        forged_is_refused(data, options, "adam.touched");
+    }
+    for (size_t n = 0; n < COUNT(rates); n++) {
+        rate[INMO_LAZY_RING - 1] = rates[n];
+        forge(NULL, NULL, "adam.rate", rate);
+        forged_is_refused(data, options, "adam.rate");
+    }
+    free(rate);
+    free(number);
+    inmo_dataset_free(data);
+}
+
+/* A schedule that falls over the epochs cannot be stretched afterwards; the message says so, and what to do. */
+static void test_more_epochs_of_a_schedule(void **state)
+{
+    struct inmo_dataset *data = small_data();
+    struct inmo_train_options options = small_options("mf");
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    int left = 5;
+    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    (void)state;
+    options.schedule = "cosine";
+    options.epochs = 4;
+    options.checkpoint = "checkpoint";
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "stopped");
+    options.resume = 1;
+    options.epochs = 6;
+    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_FORMAT, "`resume` needs `epochs` 4");
+    assert_non_null(strstr(error.message, "`schedule` cosine"));
+    options.epochs = 4;
+    options.l2 += 1;
+    must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_FORMAT, "(only `patience`");
+    inmo_dataset_free(data);
+}
+
 /* ---- Numbers that are not finite --------------------------------------------------------------------------- */
 
 /* No options within their bounds make a float overflow in a few steps, so the run is given a parameter that is no
  * number: a checkpoint, written again with one changed. */
 static void test_not_finite(void **state)
 {
-    static const char *const keys[] = {"model",      "fingerprint", "epoch",      "step",  "loss_sum",
-                                       "final_loss", "best_epoch",  "best_score", "record"};
     static const char *const losses[] = {"bpr", "softmax", "listwise"};
     struct inmo_dataset *data = small_data();
     (void)state;
@@ -338,32 +488,23 @@ static void test_not_finite(void **state)
         struct inmo_train_options options = leave_checkpoint(data, all_models[m % TRAINED], losses[m / TRAINED]);
         struct inmo_error error = {0};
         struct inmo_tensorfile *file = NULL;
-        struct inmo_metadata metadata[COUNT(keys)];
-        struct inmo_tensor tensor[8];
+        struct inmo_tensor tensor;
         struct inmo_model *model = NULL;
-        size_t count, size;
+        size_t size;
         float *parameter;
         must(inmo_tensorfile_open("checkpoint", "checkpoint", 2, &file, &error));
-        for (size_t n = 0; n < COUNT(keys); n++) {
-            metadata[n] = (struct inmo_metadata){keys[n], inmo_tensorfile_metadata(file, keys[n])};
-            assert_non_null(metadata[n].value);
-        }
-        count = inmo_tensorfile_count(file);
-        assert_true(count <= COUNT(tensor));
-        for (size_t n = 0; n < count; n++)
-            tensor[n] = *inmo_tensorfile_at(file, n);
-        assert_string_equal(tensor[0].name, "parameter");
-        size = (size_t)(tensor[0].rows * tensor[0].columns);
+        tensor = *inmo_tensorfile_at(file, 0);
+        assert_string_equal(tensor.name, "parameter");
+        size = (size_t)(tensor.rows * tensor.columns);
         parameter = malloc(size * sizeof *parameter);
         assert_non_null(parameter);
-        memcpy(parameter, tensor[0].data, size * sizeof *parameter);
+        memcpy(parameter, tensor.data, size * sizeof *parameter);
+        inmo_tensorfile_close(file);
         for (size_t n = 0; n < size; n += 6) /* one of each row, so that the next batch meets it */
             parameter[n] = NAN;
-        tensor[0].data = parameter;
-        must(inmo_tensorfile_write("poisoned", 1, "checkpoint", 2, metadata, COUNT(keys), tensor, count, &error));
-        inmo_tensorfile_close(file);
+        forge(NULL, NULL, "parameter", parameter);
         free(parameter);
-        options.checkpoint = "poisoned";
+        options.checkpoint = "forged";
         must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_NUMERIC, "`learning-rate`");
         assert_non_null(strstr(error.message, "epoch 0 (step 5)"));
         assert_null(model);
@@ -374,10 +515,12 @@ static void test_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interrupted),   cmocka_unit_test(test_interrupted_before_patience),
-        cmocka_unit_test(test_killed),        cmocka_unit_test(test_going_farther),
-        cmocka_unit_test(test_no_checkpoint), cmocka_unit_test(test_other_options),
-        cmocka_unit_test(test_other_data),    cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_interrupted_before_patience),
+        cmocka_unit_test(test_killed),         cmocka_unit_test(test_going_farther),
+        cmocka_unit_test(test_no_checkpoint),  cmocka_unit_test(test_other_options),
+        cmocka_unit_test(test_other_data),     cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_forged_numbers), cmocka_unit_test(test_forged_numbers_of_a_later_epoch),
+        cmocka_unit_test(test_forged_arrays),  cmocka_unit_test(test_more_epochs_of_a_schedule),
         cmocka_unit_test(test_not_finite),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

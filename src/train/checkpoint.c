@@ -8,6 +8,8 @@
 #include "train/settings.h"
 #include "train/trainer.h"
 
+#include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +83,7 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
 {
     struct inmo_tensor array[MOST_ARRAYS];
     size_t arrays = list_arrays(trainer, array);
-    char fingerprint[32], numbers[8][48];
+    char fingerprint[32], numbers[7][48];
     struct inmo_metadata metadata[] = {
         {"model", trainer->options->model},
         {"fingerprint", fingerprint},
@@ -92,6 +94,7 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
         {"best_epoch", numbers[4]},
         {"best_score", numbers[5]},
         {"record", trainer->record},
+        {"epochs", numbers[6]},
     };
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
     snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
@@ -100,6 +103,7 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     inmo_format(numbers[3], sizeof *numbers, "%a", trainer->final_loss);
     snprintf(numbers[4], sizeof *numbers, "%d", trainer->best_epoch);
     inmo_format(numbers[5], sizeof *numbers, "%a", trainer->best_score);
+    snprintf(numbers[6], sizeof *numbers, "%d", trainer->options->epochs);
     return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
                                  sizeof metadata / sizeof *metadata, array, arrays, error);
 }
@@ -116,10 +120,141 @@ enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int 
     return status;
 }
 
-static double number_of(const struct inmo_tensorfile *file, const char *key)
+/* ---- Loading: nothing is believed because a checksum fits it ------------------------------------------------- */
+
+static enum inmo_status bad(const char *path, const char *what, struct inmo_error *error)
+{
+    return inmo_fail(error, INMO_FORMAT, "%s is not a checkpoint of this run: its %s cannot be", path, what);
+}
+
+/* 0 when the text is absent or not wholly a number within the bounds. */
+static int whole_number(const struct inmo_tensorfile *file, const char *key, int64_t least, int64_t most,
+                        int64_t *number)
 {
     const char *text = inmo_tensorfile_metadata(file, key);
-    return text ? inmo_real(text, NULL) : NAN;
+    char *end = NULL;
+    errno = 0;
+    *number = text && *text ? strtoll(text, &end, 10) : 0;
+    return end && !*end && !errno && *number >= least && *number <= most;
+}
+
+static int real_number(const struct inmo_tensorfile *file, const char *key, double *number)
+{
+    const char *text = inmo_tensorfile_metadata(file, key);
+    char *end = NULL;
+    *number = text && *text ? inmo_real(text, &end) : 0;
+    return end && !*end;
+}
+
+/* The counters, which must agree with each other. */
+static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
+                                      const char *path, struct inmo_error *error)
+{
+    const int64_t steps = trainer->steps_per_epoch;
+    int64_t epoch, step, best_epoch;
+    if (!whole_number(file, "epoch", 0, INT32_MAX - 1, &epoch))
+        return bad(path, "epoch", error);
+    /* Between the last step of an epoch and its end the epoch is still the running one. */
+    if (!whole_number(file, "step", 0, INT64_C(1) << 53, &step) || step < epoch * steps ||
+        step - epoch * steps > steps)
+        return bad(path, "epoch or step", error);
+    if (!real_number(file, "loss_sum", &trainer->loss_sum) || !isfinite(trainer->loss_sum))
+        return bad(path, "loss_sum", error);
+    if (!real_number(file, "final_loss", &trainer->final_loss) ||
+        (epoch > 0 ? !isfinite(trainer->final_loss) : !isnan(trainer->final_loss)))
+        return bad(path, "final_loss", error);
+    if (!whole_number(file, "best_epoch", -1, epoch - 1, &best_epoch) ||
+        (best_epoch >= 0 && (!trainer->best || best_epoch < trainer->pretraining)))
+        return bad(path, "best_epoch", error);
+    if (!real_number(file, "best_score", &trainer->best_score) ||
+        (best_epoch >= 0 ? !(trainer->best_score >= 0 && trainer->best_score <= 1 + 1e-9)
+                         : !isnan(trainer->best_score)))
+        return bad(path, "best_score", error);
+    trainer->epoch = (int32_t)epoch;
+    trainer->step = step;
+    trainer->best_epoch = (int32_t)best_epoch;
+    return INMO_OK;
+}
+
+/* A row that was touched has seen some of the updates done, and not so few that the ring has forgotten them. */
+static enum inmo_status check_lazy(const struct inmo_lazy *lazy, int64_t updates, const char *path,
+                                   struct inmo_error *error)
+{
+    if (updates > INT32_MAX)
+        return bad(path, "step", error);
+    for (int64_t r = 0; r < lazy->block.rows; r++)
+        if (lazy->touched[r] < 0 || lazy->touched[r] > updates ||
+            (lazy->touched[r] > 0 && updates - lazy->touched[r] >= INMO_LAZY_RING))
+            return bad(path, "adam.touched", error);
+    for (int t = 0; t < INMO_LAZY_RING; t++)
+        if (!(lazy->rate[t] >= 0 && lazy->rate[t] <= 1e6))
+            return bad(path, "adam.rate", error);
+    return INMO_OK;
+}
+
+/* The record: one JSON object for each epoch that is over. It becomes part of the model file. */
+static enum inmo_status load_record(struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
+                                    const char *path, struct inmo_error *error)
+{
+    const char *text = inmo_tensorfile_metadata(file, "record");
+    size_t size = text ? strlen(text) : 0, index;
+    enum inmo_status status = INMO_OK;
+    char *list = NULL;
+    json_t *parsed = NULL, *entry;
+    json_error_t wrong;
+    if (!text)
+        return bad(path, "record", error);
+    list = inmo_alloc(size + 3, 1);
+    if (!list)
+        return inmo_fail_memory(error, "the training record");
+    snprintf(list, size + 3, "[%s]", text);
+    parsed = json_loadb(list, size + 2, 0, &wrong);
+    if (!parsed && json_error_code(&wrong) == json_error_out_of_memory)
+        status = inmo_fail_memory(error, "the training record");
+    else if (!parsed || json_array_size(parsed) != (size_t)trainer->epoch)
+        status = bad(path, "record", error);
+    json_array_foreach(parsed, index, entry)
+    {
+        if (!json_is_object(entry) && !status)
+            status = bad(path, "record", error);
+    }
+    json_decref(parsed);
+    if (!status) {
+        list[size + 1] = 0; /* without the brackets */
+        memmove(list, list + 1, size + 1);
+        inmo_free(trainer->record);
+        trainer->record = list;
+        trainer->record_size = size;
+        trainer->record_capacity = size + 1;
+        list = NULL;
+    }
+    inmo_free(list);
+    return status;
+}
+
+/* The run the file is of must be this one. */
+static enum inmo_status check_fingerprint(const struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
+                                          const char *path, struct inmo_error *error)
+{
+    const struct inmo_train_options *options = trainer->options;
+    const char *found = inmo_tensorfile_metadata(file, "fingerprint");
+    int longer = strcmp(options->schedule, "constant") == 0;
+    char fingerprint[32];
+    int64_t epochs;
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
+    if (found && strcmp(found, fingerprint) == 0)
+        return INMO_OK;
+    if (!longer && whole_number(file, "epochs", 1, INT32_MAX, &epochs) && epochs != options->epochs)
+        return inmo_fail(
+            error, INMO_FORMAT,
+            "%s is of a run of %lld epochs, and `epochs` is %d: with `schedule` %s the learning rate falls "
+            "over all of them, so `resume` needs `epochs` %lld (a run with `schedule` constant can be made "
+            "longer)",
+            path, (long long)epochs, options->epochs, options->schedule, (long long)epochs);
+    return inmo_fail(error, INMO_FORMAT,
+                     "%s belongs to a run on other data or with other options; `resume` needs the same (only "
+                     "%s--patience and the run's own options may differ)",
+                     path, longer ? "`epochs`, " : "");
 }
 
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
@@ -127,44 +262,24 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
     struct inmo_tensor array[MOST_ARRAYS], found;
     size_t arrays = list_arrays(trainer, array);
     struct inmo_tensorfile *file = NULL;
-    const char *text;
-    char fingerprint[32];
+    struct inmo_lazy *lazy = lazy_of(trainer);
     enum inmo_status status = inmo_tensorfile_open(path, "checkpoint", CHECKPOINT_VERSION, &file, error);
-    if (status)
-        goto done;
-    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
-    text = inmo_tensorfile_metadata(file, "fingerprint");
-    if (!text || strcmp(text, fingerprint) != 0) {
-        status = inmo_fail(error, INMO_FORMAT,
-                           "%s belongs to a run on other data or with other options; `resume` needs the same (only "
-                           "`epochs`, `patience` and the run's own options may differ)",
-                           path);
-        goto done;
-    }
+    if (!status)
+        status = check_fingerprint(trainer, file, path, error);
+    if (!status)
+        status = load_counters(trainer, file, path, error);
     for (size_t n = 0; n < arrays && !status; n++) {
         status = inmo_tensorfile_get(file, array[n].name, array[n].dtype, array[n].rows, array[n].columns, &found,
                                      error);
         if (!status)
             memcpy((void *)array[n].data, found.data, (size_t)inmo_tensor_bytes(&found));
     }
-    if (status)
-        goto done;
-    trainer->epoch = (int32_t)number_of(file, "epoch");
-    trainer->step = (int64_t)number_of(file, "step");
-    trainer->loss_sum = number_of(file, "loss_sum");
-    trainer->final_loss = number_of(file, "final_loss");
-    trainer->best_epoch = (int32_t)number_of(file, "best_epoch");
-    trainer->best_score = number_of(file, "best_score");
-    if (lazy_of(trainer))
-        inmo_lazy_restore(lazy_of(trainer), inmo_stepper_updates(trainer->stepper, trainer->step));
-    text = inmo_tensorfile_metadata(file, "record");
-    inmo_free(trainer->record);
-    trainer->record_size = strlen(text ? text : "");
-    trainer->record_capacity = trainer->record_size + 1;
-    trainer->record = inmo_copy_string(text ? text : "");
-    if (!trainer->record)
-        status = inmo_fail_memory(error, "the training record");
-done:
+    if (!status && lazy)
+        status = check_lazy(lazy, inmo_stepper_updates(trainer->stepper, trainer->step), path, error);
+    if (!status)
+        status = load_record(trainer, file, path, error);
+    if (!status && lazy)
+        inmo_lazy_restore(lazy, inmo_stepper_updates(trainer->stepper, trainer->step));
     inmo_tensorfile_close(file);
     return status;
 }

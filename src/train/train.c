@@ -179,6 +179,21 @@ static double learning_rate_at(const struct inmo_trainer *trainer)
     return options->learning_rate * (1 + eager) * 0.5 * (1 + cos(3.141592653589793 * (share < 1 ? share : 1)));
 }
 
+static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct inmo_error *error)
+{
+    const struct inmo_train_options *options = trainer->options;
+    if (trainer->own && !trainer->block.m) /* solved, not descended: no learning rate */
+        return inmo_fail(
+            error, INMO_NUMERIC,
+            "the solution is not finite in epoch %d (step %lld); try a larger `l2` (now %g) or a larger "
+            "`unobserved` (now %g)",
+            trainer->epoch, (long long)trainer->step, options->l2, options->unobserved);
+    return inmo_fail(error, INMO_NUMERIC,
+                     "the loss is not finite in epoch %d (step %lld); try a smaller `learning-rate` (now %g) or a "
+                     "larger `l2` (now %g)",
+                     trainer->epoch, (long long)trainer->step, options->learning_rate, options->l2);
+}
+
 static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -188,11 +203,7 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
                                                   inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
     if (!isfinite(loss))
-        return inmo_fail(
-            error, INMO_NUMERIC,
-            "the loss is not finite in epoch %d (step %lld); try a smaller `learning-rate` (now %g) or a "
-            "larger `l`2 (now %g)",
-            trainer->epoch, (long long)trainer->step, trainer->options->learning_rate, trainer->options->l2);
+        return fail_numeric(trainer, error);
     trainer->loss_sum += loss;
     trainer->step++;
     run->steps_here++;
@@ -295,9 +306,11 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
             return inmo_fail_memory(error, "training");
         memcpy(trainer->best, trainer->block.parameter, size * sizeof(float));
     } else {
-        inmo_note(run->hooks, INMO_WARNING,
-                  "the data set has no validation part: training runs for all %d epochs and keeps the last one",
-                  all_epochs(trainer));
+        inmo_note(
+            run->hooks, INMO_WARNING,
+            "the data set has no validation part, so nothing says when to stop: all %d epochs will be run and the "
+            "last one kept; inmo prepare `split` 80/10/10 makes a validation part of a log",
+            all_epochs(trainer));
     }
     if (!status && run->keys)
         status = save_checkpoint(run, error); /* the first stage is over for good */
