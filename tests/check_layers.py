@@ -5,7 +5,8 @@
 
   - A folder of src/ includes only inmo.h and folders at or before its place on the data's way.
   - lab/ and limit/, parts of the program, include inmo.h, folders of src/ and themselves, but not each other.
-  - cli/ includes only inmo.h, base/file.h (there is one way to write a file), its own headers and the entrances lab/reproduce.h and limit/bench.h; examples/ only inmo.h.
+  - cli/ includes only inmo.h, base/file.h (there is one way to write a file), its own headers and the
+    entrances lab/reproduce.h and limit/bench.h; examples/ only inmo.h.
   - Every symbol the static library defines for others starts with inmo_.
   - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
   - Sentences of the library name options as `learning-rate`, not by flags of the program.
