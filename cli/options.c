@@ -57,12 +57,15 @@ void cli_assign(struct cli_options *options, const struct inmo_setting *row, con
                 int from_config)
 {
     size_t count = options->assignment_count;
-    struct cli_assignment *grown = cli_allocate(count + 1, sizeof *grown);
-    if (count)
-        memcpy(grown, options->assignment, count * sizeof *grown);
-    grown[count] = (struct cli_assignment){row, cli_copy(text), cli_copy(where), from_config};
-    free(options->assignment);
-    options->assignment = grown;
+    /* Grows at powers of two, so that no capacity needs to be kept. */
+    if ((count & (count - 1)) == 0) {
+        struct cli_assignment *grown = cli_allocate(count ? 2 * count : 1, sizeof *grown);
+        if (count)
+            memcpy(grown, options->assignment, count * sizeof *grown);
+        free(options->assignment);
+        options->assignment = grown;
+    }
+    options->assignment[count] = (struct cli_assignment){row, cli_copy(text), cli_copy(where), from_config};
     options->assignment_count = count + 1;
 }
 
@@ -209,28 +212,56 @@ static int set_field(const struct inmo_setting *row, void *structure, const char
     return 1;
 }
 
-enum inmo_status cli_apply(struct cli_options *options, struct inmo_error *error)
+/* The names given on the command line, each once: what the configuration file says about them does not count. Few, as
+ * a command has few options, so that a long file and a long command line do not multiply. */
+static void names_given(const struct cli_options *options, struct cli_strings *names)
+{
+    const struct inmo_setting *before = NULL;
+    for (size_t n = 0; n < options->assignment_count; n++) {
+        const struct inmo_setting *row = options->assignment[n].row;
+        int known = options->assignment[n].from_config || row == before;
+        before = options->assignment[n].from_config ? before : row;
+        for (size_t m = 0; m < names->count && !known; m++)
+            known = same_name(names->value[m], row->name);
+        if (!known)
+            cli_strings_add(names, row->name);
+    }
+}
+
+static enum inmo_status apply_one(struct cli_options *options, const struct cli_assignment *a,
+                                  struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
 
+    for (size_t t = 0; t < options->table_count && !status; t++) {
+        const struct cli_table *table = &options->table[t];
+        for (size_t r = 0; r < table->count && !status; r++) {
+            char expected[512];
+            if (!same_name(table->row[r].name, a->row->name) ||
+                set_field(&table->row[r], table->structure, a->text))
+                continue;
+            inmo_setting_expected(&table->row[r], expected, sizeof expected);
+            status = cli_fail(error, INMO_USAGE, "%s: found \"%s\", expected %s", a->where, a->text, expected);
+        }
+    }
+    return status;
+}
+
+enum inmo_status cli_apply(struct cli_options *options, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct cli_strings given = {0};
+
+    names_given(options, &given);
     for (size_t n = 0; n < options->assignment_count && !status; n++) {
         const struct cli_assignment *a = &options->assignment[n];
         int overruled = 0;
-        for (size_t m = n + 1; a->from_config && m < options->assignment_count; m++)
-            overruled |=
-                !options->assignment[m].from_config && same_name(options->assignment[m].row->name, a->row->name);
-        for (size_t t = 0; t < options->table_count && !overruled && !status; t++) {
-            const struct cli_table *table = &options->table[t];
-            for (size_t r = 0; r < table->count && !status; r++) {
-                char expected[512];
-                if (!same_name(table->row[r].name, a->row->name) ||
-                    set_field(&table->row[r], table->structure, a->text))
-                    continue;
-                inmo_setting_expected(&table->row[r], expected, sizeof expected);
-                status = cli_fail(error, INMO_USAGE, "%s: found \"%s\", expected %s", a->where, a->text, expected);
-            }
-        }
+        for (size_t m = 0; a->from_config && m < given.count && !overruled; m++)
+            overruled = same_name(given.value[m], a->row->name);
+        if (!overruled)
+            status = apply_one(options, a, error);
     }
+    cli_strings_free(&given, 0);
     return status;
 }
 

@@ -126,6 +126,8 @@ void cli_strings_add(struct cli_strings *strings, const char *text);
 void cli_strings_free(struct cli_strings *strings, int with_text);
 /* Splits "a,b,c" into copies; empty pieces are left out. */
 void cli_split(const char *text, char separator, struct cli_strings *pieces);
+/* "a,b,c" of the strings. */
+char *cli_joined(const struct cli_strings *strings);
 /* The candidate nearest in spelling, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *candidate, size_t count);
 

@@ -37,17 +37,6 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON);
 }
 
-static char *joined(const struct cli_strings *words)
-{
-    char *text = cli_copy("");
-    for (size_t n = 0; n < words->count; n++) {
-        char *longer = cli_format("%s%s%s", text, n ? "," : "", words->value[n]);
-        free(text);
-        text = longer;
-    }
-    return text;
-}
-
 static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
 {
     struct reproduce_settings *settings = structure;
@@ -58,7 +47,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!settings->data)
         return cli_fail(error, INMO_USAGE,
                         "--data is missing: a log or a prepared directory (inmo help reproduce)");
-    what = joined(&options->argument);
+    what = cli_joined(&options->argument);
     settings->reproduce.what = what;
     status = inmo_reproduce(settings->data, &settings->read, &settings->reproduce, settings->output, cli_hooks(),
                             &report, error);

@@ -110,6 +110,21 @@ void cli_split(const char *text, char separator, struct cli_strings *pieces)
     }
 }
 
+char *cli_joined(const struct cli_strings *strings)
+{
+    size_t size = 1;
+    char *text, *at;
+    for (size_t n = 0; n < strings->count; n++)
+        size += strlen(strings->value[n]) + 1;
+    text = at = cli_allocate(size, 1);
+    for (size_t n = 0; n < strings->count; n++) {
+        if (n)
+            *at++ = ',';
+        at = stpcpy(at, strings->value[n]);
+    }
+    return text;
+}
+
 /* Letters to insert, delete, change or swap with their neighbour to get from one word to the other. */
 static size_t distance(const char *a, const char *b)
 {

@@ -157,17 +157,6 @@ static void print_text(const struct tune_settings *settings, const struct inmo_t
 
 /* ---- The command --------------------------------------------------------------------------------------------- */
 
-static char *joined(const struct cli_strings *search)
-{
-    char *text = cli_copy("");
-    for (size_t n = 0; n < search->count; n++) {
-        char *longer = cli_format("%s%s%s", text, n ? "," : "", search->value[n]);
-        free(text);
-        text = longer;
-    }
-    return text;
-}
-
 static enum inmo_status open_data(const char *path, struct inmo_dataset **dataset, struct inmo_error *error)
 {
     struct stat found;
@@ -184,7 +173,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     const char *data = options->argument.value[0];
     struct inmo_dataset *dataset = NULL;
     struct inmo_tune_report *report = NULL;
-    char *search = joined(&settings->search), *command = NULL;
+    char *search = cli_joined(&settings->search), *command = NULL;
     enum inmo_status status;
 
     settings->tune.search = search;

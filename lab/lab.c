@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- The data ------------------------------------------------------------------------------------------------ */
 
@@ -159,7 +160,7 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
     struct report *report = inmo_alloc_zero(1, sizeof *report);
     char *runs = joined(directory, "runs");
     double start = inmo_now();
-    int trained = 0, done = 0;
+    int trained = 0, done = 0, lock = -1;
     enum inmo_status status = report && runs ? INMO_OK : inmo_fail_memory(error, "the experiments");
     if (!status)
         status = inmo_lab_plan_options(options, &filled, &lab, error);
@@ -173,6 +174,8 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
         status = inmo_lab_plan_runs(&lab, error);
     if (!status)
         status = make_directory(directory, runs, error);
+    if (!status && !filled.finished) /* what is finished may be looked at while another one works */
+        status = inmo_lock_folder(runs, &lock, error);
     if (!status)
         status = inmo_lab_do_runs(&lab, runs, hooks, &trained, error);
     if (!status)
@@ -185,6 +188,8 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
         *out = &report->head;
         report = NULL;
     }
+    if (lock >= 0)
+        close(lock);
     inmo_reproduce_report_free((struct inmo_reproduce_report *)report);
     inmo_free(runs);
     inmo_lab_plan_free(&lab);

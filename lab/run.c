@@ -83,17 +83,24 @@ static enum inmo_status save(const struct inmo_lab_run *run, const char *folder,
     return status;
 }
 
-/* The arrays that the file has; none is missing for want of memory alone. */
-static enum inmo_status take_arrays(struct inmo_lab_run *run, const struct inmo_tensorfile *file,
+/* The arrays that the file has: vectors over the same users. 0 in *sound: something else stands there. */
+static enum inmo_status take_arrays(struct inmo_lab_run *run, const struct inmo_tensorfile *file, int *sound,
                                     struct inmo_error *error)
 {
-    for (size_t n = 0; n < inmo_tensorfile_count(file); n++) {
+    size_t count = inmo_tensorfile_count(file);
+    *sound = 1;
+    for (size_t n = 0; n < count && *sound; n++) {
         const struct inmo_tensor *found = inmo_tensorfile_at(file, n);
-        int is_flag = found->dtype == INMO_U8;
+        int is_flag = strcmp(found->name, "users.new") == 0, second = strcmp(found->name, array_name[1]) == 0;
         size_t size = is_flag ? sizeof *run->is_new : sizeof **run->ndcg;
         void *copy;
-        if (!is_flag && found->dtype != INMO_F32)
-            continue;
+        *sound = (is_flag || second || strcmp(found->name, array_name[0]) == 0) &&
+                 found->dtype == (is_flag ? INMO_U8 : INMO_F32) && found->columns == 0 &&
+                 found->rows <= INT32_MAX && (n == 0 || found->rows == run->users);
+        for (int64_t u = 0; *sound && is_flag && u < found->rows; u++)
+            *sound = ((const uint8_t *)found->data)[u] <= 1;
+        if (!*sound)
+            break;
         copy = inmo_alloc((size_t)found->rows, size);
         if (!copy)
             return inmo_fail_memory(error, "a run");
@@ -102,9 +109,19 @@ static enum inmo_status take_arrays(struct inmo_lab_run *run, const struct inmo_
         if (is_flag)
             run->is_new = copy;
         else
-            run->ndcg[strcmp(found->name, array_name[1]) == 0] = copy;
+            run->ndcg[second] = copy;
     }
     return INMO_OK;
+}
+
+/* What the tables and figures look up in it is looked up by name and type; this much must be there. */
+static int is_result_json(const json_t *result)
+{
+    const json_t *evaluations = json_object_get(result, "evaluations"),
+                 *seconds = json_object_get(result, "seconds");
+    return json_is_object(result) && json_is_array(evaluations) &&
+           (json_is_null(seconds) || (json_is_number(seconds) && json_number_value(seconds) >= 0)) &&
+           json_is_array(json_object_get(result, "record"));
 }
 
 enum inmo_status inmo_lab_run_load(struct inmo_lab_run *run, const char *folder, const struct inmo_hooks *hooks,
@@ -112,28 +129,51 @@ enum inmo_status inmo_lab_run_load(struct inmo_lab_run *run, const char *folder,
 {
     struct inmo_tensorfile *file = NULL;
     struct inmo_error found = {0};
-    const char *identity, *result;
+    json_error_t wrong;
+    const char *identity, *text;
+    json_t *result = NULL;
+    int sound = 0;
     char *path = path_of(run, folder, "run");
     enum inmo_status status = path ? INMO_OK : inmo_fail_memory(error, "a run");
     if (status || access(path, F_OK) != 0)
         goto done;
-    if (inmo_tensorfile_open(path, "run", RUN_VERSION, &file, &found)) {
+    status = inmo_tensorfile_open(path, "run", RUN_VERSION, &file, &found);
+    if (status == INMO_MEMORY) {
+        inmo_fail_memory(error, "a run");
+        goto done;
+    }
+    if (status) {
+        status = INMO_OK;
         inmo_note(hooks, INMO_WARNING, "%s; it is trained again", found.message);
         goto done;
     }
     identity = inmo_tensorfile_metadata(file, "identity");
-    result = inmo_tensorfile_metadata(file, "result");
-    if (!identity || !result || strcmp(identity, run->identity) != 0) {
+    text = inmo_tensorfile_metadata(file, "result");
+    if (!identity || !text || strcmp(identity, run->identity) != 0) {
         inmo_note(hooks, INMO_WARNING, "%s is another run than its name says; it is trained again", path);
         goto done;
     }
-    status = take_arrays(run, file, error);
-    if (!status) {
-        run->result = json_loads(result, 0, NULL);
-        if (!run->result)
-            inmo_note(hooks, INMO_WARNING, "%s cannot be read; it is trained again", path);
+    status = take_arrays(run, file, &sound, error);
+    if (status)
+        goto done;
+    result = json_loads(text, 0, &wrong);
+    if (!result && json_error_code(&wrong) == json_error_out_of_memory) {
+        status = inmo_fail_memory(error, "a run");
+    } else if (!sound || !is_result_json(result)) {
+        inmo_note(hooks, INMO_WARNING, "%s cannot be read; it is trained again", path);
+    } else {
+        run->result = result;
+        result = NULL;
     }
 done:
+    if (!run->result) {
+        inmo_free(run->is_new);
+        inmo_free(run->ndcg[1]);
+        inmo_free(run->ndcg[0]);
+        run->is_new = NULL;
+        run->ndcg[0] = run->ndcg[1] = NULL;
+    }
+    json_decref(result);
     inmo_tensorfile_close(file);
     inmo_free(path);
     return status;

@@ -2,6 +2,9 @@
  * stopped anywhere ends with the same numbers is a test of the program (tests/cli). */
 #include "support.h"
 
+#include "base/tensorfile.h"
+#include "lab/run.h"
+
 #include "graph/svd.h"
 #include "lab/experiment.h"
 #include "lab/lab.h"
@@ -132,14 +135,68 @@ static void test_every_model_is_in_the_tables(void **state)
     }
 }
 
+/* ---- Files of runs ------------------------------------------------------------------------------------------ */
+
+static void count_warnings(void *context, enum inmo_level level, const char *sentence)
+{
+    assert_non_null(strstr(sentence, "it is trained again"));
+    *(int *)context += level == INMO_WARNING;
+}
+
+/* Loads a file of these arrays and this result; 1 when it is taken, 0 when it gets a warning. */
+static int taken(const char *result, const struct inmo_tensor *array, size_t count)
+{
+    const struct inmo_metadata metadata[] = {{"identity", "{}"}, {"result", result}};
+    struct inmo_error error = {0};
+    struct inmo_lab_run run = {.name = "run", .identity = inmo_copy_string("{}")};
+    int warnings = 0, is_taken;
+    struct inmo_hooks hooks = {.context = &warnings, .log = count_warnings};
+    must(inmo_tensorfile_write("run.run", 1, "run", 1, metadata, 2, array, count, &error));
+    must(inmo_lab_run_load(&run, ".", &hooks, &error));
+    is_taken = run.result != NULL;
+    assert_int_equal(warnings, !is_taken);
+    if (!is_taken)
+        assert_true(!run.ndcg[0] && !run.ndcg[1] && !run.is_new);
+    inmo_lab_run_free(&run);
+    return is_taken;
+}
+
+static void test_forged_runs(void **state)
+{
+    static const char GOOD[] = "{\"evaluations\": [], \"seconds\": 1, \"record\": []}";
+    static const char *const wrong[] = {"[]",
+                                        "{",
+                                        "{}",
+                                        "{\"evaluations\": {}, \"seconds\": 1, \"record\": []}",
+                                        "{\"evaluations\": [], \"seconds\": -1, \"record\": []}",
+                                        "{\"evaluations\": [], \"seconds\": \"1\", \"record\": []}",
+                                        "{\"evaluations\": [], \"seconds\": 1}"};
+    static const float ndcg[6] = {0};
+    static const uint8_t flag[3] = {0, 1, 1}, no_flag[3] = {0, 1, 2};
+    const struct inmo_tensor good[] = {
+        {"ndcg.0", INMO_F32, 3, 0, ndcg}, {"ndcg.1", INMO_F32, 3, 0, ndcg}, {"users.new", INMO_U8, 3, 0, flag}};
+    const struct inmo_tensor bad[] = {{"ndcg.0", INMO_F32, 2, 0, ndcg}, {"ndcg.0", INMO_F32, 3, 2, ndcg},
+                                      {"ndcg.0", INMO_U8, 3, 0, flag},  {"users.new", INMO_F32, 3, 0, ndcg},
+                                      {"other", INMO_F32, 3, 0, ndcg},  {"users.new", INMO_U8, 3, 0, no_flag}};
+    (void)state;
+    assert_int_equal(enter_directory(NULL), 0);
+    assert_true(taken(GOOD, good, 3));
+    assert_true(taken(GOOD, good, 1));
+    for (size_t n = 0; n < COUNT(wrong); n++)
+        assert_false(taken(wrong[n], good, 3));
+    for (size_t n = 0; n < COUNT(bad); n++) {
+        struct inmo_tensor array[] = {good[1], bad[n]};
+        assert_false(taken(GOOD, array, 2));
+    }
+    assert_int_equal(leave_directory(NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sign_flips),
-        cmocka_unit_test(test_same_at_any_threads),
-        cmocka_unit_test(test_error_term),
-        cmocka_unit_test(test_paper),
-        cmocka_unit_test(test_every_model_is_in_the_tables),
+        cmocka_unit_test(test_sign_flips), cmocka_unit_test(test_same_at_any_threads),
+        cmocka_unit_test(test_error_term), cmocka_unit_test(test_forged_runs),
+        cmocka_unit_test(test_paper),      cmocka_unit_test(test_every_model_is_in_the_tables),
     };
     return cmocka_run_group_tests_name("lab", tests, NULL, NULL);
 }

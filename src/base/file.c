@@ -266,6 +266,22 @@ void inmo_sync_folder(const char *folder)
     }
 }
 
+enum inmo_status inmo_lock_folder(const char *folder, int *lock, struct inmo_error *error)
+{
+    int in_use;
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return inmo_fail_errno(error, "open", folder);
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
+        return INMO_OK;
+    in_use = errno == EWOULDBLOCK;
+    close(*lock);
+    *lock = -1;
+    if (in_use)
+        return inmo_fail(error, INMO_IO, "%s is in use: another inmo is working there", folder);
+    return INMO_OK;
+}
+
 static int rename_with(const char *from, const char *to, unsigned flags)
 {
 #ifdef SYS_renameat2

@@ -42,6 +42,10 @@ enum inmo_status inmo_check_folder_of(const char *path, struct inmo_error *error
 /* 1 when path is there and is written into rather than replaced. */
 int inmo_is_written_into(const char *path);
 
+/* Locks a folder for this process, which is released with it, also by kill -9; IO when another one has it. *lock is a
+ * descriptor to be closed, -1 where the file system has no locks. */
+enum inmo_status inmo_lock_folder(const char *folder, int *lock, struct inmo_error *error);
+
 /* A new name must last through a power cut as well. By now the file is in place, and a folder that may not be
  * read or a file system that cannot sync folders takes nothing away from it: no error. */
 void inmo_sync_folder(const char *folder);

@@ -1,4 +1,5 @@
 """Tests of the program that need more than a comparison of text; run.py runs every function called case_..."""
+import fcntl
 import json
 import os
 import re
@@ -479,6 +480,52 @@ def case_experiments_after_kill_end_with_the_same_numbers(world):
     err = world.inmo(*command, "mine", code=8)[1]
     world.check("letter.txt" in err and os.listdir(world.path("mine")) == ["letter.txt"], err)
     world.check('found the experiment "table9"' in world.inmo("reproduce", "table9", "--data", "x", "-o", "y", code=2)[1], "")
+
+
+def is_locked(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def case_one_at_a_time_in_a_directory(world):
+    log, data = (os.path.join(world.small, name) for name in ("log.tsv", "data"))
+    reproduce = ("reproduce", "table2", "--data", log, "--k-core", "0", "--seeds", "1", "--only", "mf", "--epochs",
+                 "100000", "--threads", "1", "-o", "out")
+    tune = ("tune", data, "-o", "search", "--model", "mf", "--epochs", "100000", "--patience", "100000", "--search",
+            "l2=0|1e-4", "--threads", "1")
+    for run, place in ((reproduce, ("out", "runs")), (tune, ("search", "trials.jsonl"))):
+        process = world.start(*run)
+        end = time.monotonic() + 60
+        while not (os.path.exists(world.path(*place)) and is_locked(world.path(*place))):
+            world.check(process.poll() is None and time.monotonic() < end, f"{run[0]} locks nothing")
+            time.sleep(0.01)
+        err = world.inmo(*run, code=4)[1]
+        world.check("is in use: another inmo is" in err, err)
+        process.kill()
+        process.communicate()
+        world.check(not is_locked(world.path(*place)), "the lock outlived its process")
+
+
+def case_long_configuration_files(world):
+    """Time in proportion to their length; beyond 1 MB refused."""
+    with open(world.path("long"), "w", encoding="utf-8") as stream:
+        stream.write("seed = 7\n" * 100000)
+    began = time.monotonic()
+    world.inmo("synth", "-o", "a", "--interactions", "100", "--config", "long")
+    world.check(time.monotonic() - began < 5, "100,000 lines take more than 5 s")
+    world.inmo("synth", "-o", "b", "--interactions", "100", "--seed", "7")
+    world.check(read(world.path("a")) == read(world.path("b")), "other options than on the command line")
+    world.inmo("synth", "-o", "c", "--interactions", "100", "--config", "long", "--seed", "8")
+    world.check(read(world.path("c")) != read(world.path("a")), "the command line does not win")
+    with open(world.path("long"), "a", encoding="utf-8") as stream:
+        stream.write("seed = 7\n" * 20000)
+    world.check("more than 1 MB" in world.inmo("synth", "-o", "d", "--config", "long", code=3)[1], "1 MB")
 
 
 def case_second_interrupt_ends_at_once(world):
