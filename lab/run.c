@@ -1,6 +1,7 @@
 /* run.c - see run.h. */
 #include "lab/run.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/tensorfile.h"
 #include "base/text.h"
@@ -129,7 +130,6 @@ enum inmo_status inmo_lab_run_load(struct inmo_lab_run *run, const char *folder,
 {
     struct inmo_tensorfile *file = NULL;
     struct inmo_error found = {0};
-    json_error_t wrong;
     const char *identity, *text;
     json_t *result = NULL;
     int sound = 0;
@@ -156,8 +156,7 @@ enum inmo_status inmo_lab_run_load(struct inmo_lab_run *run, const char *folder,
     status = take_arrays(run, file, &sound, error);
     if (status)
         goto done;
-    result = json_loads(text, 0, &wrong);
-    if (!result && json_error_code(&wrong) == json_error_out_of_memory) {
+    if (inmo_json_parse(text, strlen(text), 0, &result, NULL) == INMO_MEMORY) {
         status = inmo_fail_memory(error, "a run");
     } else if (!sound || !is_result_json(result)) {
         inmo_note(hooks, INMO_WARNING, "%s cannot be read; it is trained again", path);

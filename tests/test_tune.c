@@ -460,6 +460,13 @@ static void test_refused_records(void **state)
          "\"best_epoch\": 0, \"seconds\": 1, \"code\": 0, \"error\": null}\n",
          INMO_FORMAT, "line 2: not a training of this search; the file was changed"},
     };
+    static const struct {
+        const char *key, *value;
+    } forged[] = {
+        {"trial", "0"},      {"trial", "-1"},    {"trial", "1.5"},    {"epochs", "0"},      {"epochs", "\"1\""},
+        {"seed", "-1"},      {"settings", "[]"}, {"ndcg@20", "null"}, {"best_epoch", "-2"}, {"seconds", "-1"},
+        {"seconds", "null"}, {"code", "-1"},     {"code", "99"},      {"code", "10"},
+    };
     struct inmo_space space = space_of(fake_space);
     struct inmo_tune_record record, other;
     struct inmo_error error = {0};
@@ -472,6 +479,16 @@ static void test_refused_records(void **state)
         write_bytes("search/trials.jsonl", text, strlen(text));
         must_fail(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", &space, &error),
                   cases[n].status, cases[n].says);
+    }
+    for (size_t n = 0; n < COUNT(forged); n++) { /* one value of a good line is another */
+        char name[32], *at = NULL, *end = NULL;
+        snprintf(name, sizeof name, "\"%s\": ", forged[n].key);
+        at = strstr(line, name) + strlen(name);
+        end = *at == '{' ? strchr(at, '}') + 1 : at + strcspn(at, ",}");
+        snprintf(text, sizeof text, "%s%.*s%s%s", first, (int)(at - line), line, forged[n].value, end);
+        write_bytes("search/trials.jsonl", text, strlen(text));
+        must_fail(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", &space, &error),
+                  INMO_FORMAT, "line 2: not a training of this search");
     }
     /* The line itself is good, and a record that is open is nobody else's. */
     snprintf(text, sizeof text, "%s%s", first, line);

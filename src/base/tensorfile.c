@@ -5,12 +5,12 @@
  * the file once, at memory speed. */
 #include "base/tensorfile.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/tensorfile_layout.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -110,12 +110,12 @@ static enum inmo_status parse_header(struct inmo_tensorfile *file, size_t header
     json_error_t where;
     json_t *value;
     const char *key;
-    file->header = json_loadb(file->map + LENGTH_BYTES, header_size - LENGTH_BYTES, JSON_REJECT_DUPLICATES, &where);
-    if (!file->header) {
-        if (json_error_code(&where) == json_error_out_of_memory)
-            return inmo_fail_memory(error, "the header of a file");
+    enum inmo_status status = inmo_json_parse(file->map + LENGTH_BYTES, header_size - LENGTH_BYTES,
+                                              JSON_REJECT_DUPLICATES, &file->header, &where);
+    if (status == INMO_MEMORY)
+        return inmo_fail_memory(error, "the header of a file");
+    if (status)
         return inmo_fail(error, INMO_FORMAT, "%s: the header cannot be read: %s", file->path, where.text);
-    }
     json_object_foreach(json_object_get(file->header, "__metadata__"), key, value)
     {
         if (!json_is_string(value))

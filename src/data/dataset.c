@@ -12,6 +12,7 @@
 #include "data/dataset.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/tensorfile.h"
 #include "base/text.h"
@@ -20,7 +21,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -265,9 +265,13 @@ static enum inmo_status open_metadata(struct inmo_dataset *dataset, const char *
 {
     const char *scenario = inmo_tensorfile_metadata(dataset->file, "scenario");
     const char *description = inmo_tensorfile_metadata(dataset->file, "description");
-    json_t *json = description ? json_loads(description, 0, NULL) : NULL;
+    json_t *json = NULL;
+    enum inmo_status parsed =
+        inmo_json_parse(description ? description : "", description ? strlen(description) : 0, 0, &json, NULL);
     int is_object = json_is_object(json), n = 0;
     json_decref(json);
+    if (parsed == INMO_MEMORY)
+        return inmo_fail_memory(error, "the description of a data set");
     while (scenario && n < SCENARIOS && strcmp(scenario, SCENARIO[n]) != 0)
         n++;
     if (!scenario || n == SCENARIOS || !is_object)

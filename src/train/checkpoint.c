@@ -1,6 +1,7 @@
 /* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments and (lazy.h)
  * how far each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they
  * are functions of the step's number. */
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/setting.h"
@@ -9,7 +10,6 @@
 #include "train/trainer.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,17 +201,16 @@ static enum inmo_status load_record(struct inmo_trainer *trainer, const struct i
     enum inmo_status status = INMO_OK;
     char *list = NULL;
     json_t *parsed = NULL, *entry;
-    json_error_t wrong;
     if (!text)
         return bad(path, "record", error);
     list = inmo_alloc(size + 3, 1);
     if (!list)
         return inmo_fail_memory(error, "the training record");
     snprintf(list, size + 3, "[%s]", text);
-    parsed = json_loadb(list, size + 2, 0, &wrong);
-    if (!parsed && json_error_code(&wrong) == json_error_out_of_memory)
+    status = inmo_json_parse(list, size + 2, 0, &parsed, NULL);
+    if (status == INMO_MEMORY)
         status = inmo_fail_memory(error, "the training record");
-    else if (!parsed || json_array_size(parsed) != (size_t)trainer->epoch)
+    else if (status || json_array_size(parsed) != (size_t)trainer->epoch)
         status = bad(path, "record", error);
     json_array_foreach(parsed, index, entry)
     {

@@ -2,6 +2,7 @@
 #include "tune/record.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -54,21 +54,23 @@ static char *line_of(const struct inmo_space *space, const struct inmo_outcome *
     return inmo_text_take(&line);
 }
 
-/* Whether the settings of a line are those the trial has now. They differ when the line was changed by hand or
- * written by a version that draws otherwise. */
-static int settings_agree(const struct inmo_space *space, int trial, const json_t *found)
+/* Whether the settings of a line are those the trial has now: OK, FORMAT or MEMORY. They differ when the line was
+ * changed by hand or written by a version that draws otherwise. */
+static enum inmo_status settings_agree(const struct inmo_space *space, int trial, const json_t *found)
 {
     struct inmo_text text = {0};
     char *expected;
-    json_t *parsed;
-    int agree;
+    json_t *parsed = NULL;
+    enum inmo_status status = INMO_MEMORY;
     add_settings(&text, space, trial);
     expected = inmo_text_take(&text);
-    parsed = expected ? json_loads(expected, 0, NULL) : NULL;
-    agree = parsed && json_equal(parsed, (json_t *)found);
+    if (expected)
+        status = inmo_json_parse(expected, strlen(expected), 0, &parsed, NULL);
+    if (!status && !json_equal(parsed, (json_t *)found))
+        status = INMO_FORMAT;
     json_decref(parsed);
     inmo_free(expected);
-    return agree;
+    return status;
 }
 
 /* Keeps the outcome. Takes over outcome->error. */
@@ -93,12 +95,19 @@ static enum inmo_status take_line(struct inmo_tune_record *record, const json_t 
     int code = 0;
     json_t *settings, *score;
     const char *sentence = NULL;
+    enum inmo_status status = INMO_OK;
 
     if (json_unpack((json_t *)line, "{si si sI so so si sF si}", "trial", &outcome.trial, "epochs", &outcome.epochs,
                     "seed", &seed, "settings", &settings, "ndcg@20", &score, "best_epoch", &outcome.best_epoch,
                     "seconds", &outcome.seconds, "code", &code) ||
-        --outcome.trial < 0 || (code == INMO_OK) != json_is_number(score) ||
-        !settings_agree(record->space, outcome.trial, settings))
+        --outcome.trial < 0 || outcome.epochs < 1 || seed < 0 || outcome.best_epoch < -1 || outcome.seconds < 0 ||
+        code < 0 || code > INMO_INTERRUPTED || (code == INMO_OK) != json_is_number(score))
+        status = INMO_FORMAT;
+    else
+        status = settings_agree(record->space, outcome.trial, settings);
+    if (status == INMO_MEMORY)
+        return inmo_fail_memory(error, "the record of the search");
+    if (status)
         return inmo_fail(error, INMO_FORMAT, "%s, line %d: not a training of this search; the file was changed",
                          record->path, number);
     outcome.seed = (uint64_t)seed;
@@ -141,7 +150,7 @@ static const char *difference(json_t *found, json_t *expected, json_t **found_va
 static enum inmo_status check_search(const char *path, json_t *found, const char *search, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
-    json_t *expected = json_loads(search, 0, NULL), *was = NULL, *is = NULL;
+    json_t *expected = json_loads(search, 0, NULL), *was = NULL, *is = NULL; /* ours: only memory can be wrong */
     const char *key = expected ? difference(found, expected, &was, &is) : NULL;
     char *was_text = NULL, *is_text = NULL;
 
@@ -224,7 +233,10 @@ static enum inmo_status read_lines(struct inmo_tune_record *record, const char *
     *good = 0;
     while (!status && (end = memchr(text + *good, '\n', size - *good))) {
         size_t length = (size_t)(end - text) - *good;
-        json_t *line = json_loadb(text + *good, length, JSON_REJECT_DUPLICATES, NULL);
+        json_t *line = NULL;
+        /* A line must not be taken for torn, and cut off, because memory was short. */
+        if (inmo_json_parse(text + *good, length, JSON_REJECT_DUPLICATES, &line, NULL) == INMO_MEMORY)
+            return inmo_fail_memory(error, "the record of the search");
         number++;
         /* A file system may lengthen a file before it has the bytes: a last line of something else is torn as
          * well. */
