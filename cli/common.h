@@ -113,13 +113,17 @@ enum inmo_status cli_check_output(const char *path, int force, struct inmo_error
 /* The same for a directory that is to be made. */
 enum inmo_status cli_check_directory(const char *path, int force, struct inmo_error *error);
 
+/* json.c. Watches jansson's allocations from here on. */
+void cli_watch_memory(void);
+/* MEMORY once one of them has failed: then what was made of them is not whole. */
+enum inmo_status cli_check_memory(struct inmo_error *error);
 /* Ids may be any bytes and JSON may not: what is not UTF-8 becomes U+FFFD. */
 json_t *cli_json_text(const char *text);
 /* NaN becomes null. */
 json_t *cli_json_number(double number);
 /* The JSON text of a library structure; null when it is not JSON. */
 json_t *cli_json_parsed(const char *text);
-/* Writes the value and a new line, pretty or on one line, and drops it. */
+/* Writes the value and a new line, pretty or on one line, and drops it; nothing when memory was short. */
 void cli_json_put(FILE *stream, json_t *value, int pretty);
 /* An id in a tab-separated line: tab, line feed and carriage return are written \t, \n, \r. */
 void cli_put_id(FILE *stream, const char *id);

@@ -1,7 +1,6 @@
 /* help.c - --help of the program and of each command, and the same as JSON, from the tables (options.h). */
-#include "options.h"
+#include "common.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,9 +173,7 @@ void cli_print_command_json(FILE *stream, const struct cli_options *options)
             json_array_append_new(rows, object);
         }
     }
-    json_dumpf(rows, stream, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-    fputc('\n', stream);
-    json_decref(rows);
+    cli_json_put(stream, rows, 1);
     cli_strings_free(&headings, 0);
 }
 

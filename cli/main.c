@@ -114,6 +114,7 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : NULL;
     const struct cli_command *command = name ? cli_find_command(name) : NULL;
 
+    cli_watch_memory();
     if (command) {
         settle_environment(argv);
         status = run_command(command, argc, argv, &error);
@@ -129,6 +130,9 @@ int main(int argc, char **argv)
     } else {
         status = unknown_command(name, &error);
     }
+    /* Whatever came of memory that was short: text that seemed wrong, a result that is not whole. */
+    if (status != INMO_INTERRUPTED && cli_check_memory(&error))
+        status = INMO_MEMORY;
     if ((fflush(stdout) || ferror(stdout)) && !status)
         status = cli_fail(&error, INMO_IO, "cannot write standard output: %s", strerror(errno ? errno : EIO));
     if (status)

@@ -119,6 +119,7 @@ enum { CLI_SENTENCE = 1024 };
 const char *cli_flags(const char *sentence, char text[CLI_SENTENCE]);
 /* These end the program with MEMORY when memory is short: nothing the program could do then would help. */
 void *cli_allocate(size_t count, size_t size);
+void cli_end_for_memory(void) __attribute__((noreturn));
 char *cli_copy(const char *text);
 char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_strings_add(struct cli_strings *strings, const char *text);

@@ -1,4 +1,4 @@
-/* output.c - results: files written aside and renamed, JSON, tab-separated ids. */
+/* output.c - results: files written aside and renamed, tab-separated ids; JSON is in json.c. */
 #include "common.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ enum inmo_status cli_output_open(struct cli_output *output, const char *path, in
 enum inmo_status cli_output_commit(struct cli_output *output, size_t count, struct inmo_error *error)
 {
     struct inmo_new_file file[2];
-    enum inmo_status status = INMO_OK;
+    enum inmo_status status = cli_check_memory(error);
     size_t files = 0;
 
     for (size_t n = 0; n < count; n++) {
@@ -66,58 +66,6 @@ void cli_output_abandon(struct cli_output *output)
 {
     inmo_new_file_abandon(&output->file);
     *output = (struct cli_output){0};
-}
-
-/* ---- JSON ---------------------------------------------------------------------------------------------------- */
-
-json_t *cli_json_text(const char *text)
-{
-    json_t *string = json_string(text);
-    if (!string) {
-        /* Longest replacement is 3 bytes for 1. */
-        char *clean = cli_allocate(3 * strlen(text) + 1, 1), *out = clean;
-        while (*text) {
-            size_t length = 1;
-            json_t *piece = NULL;
-            for (; length <= 4 && strnlen(text, length) == length; length++) {
-                piece = json_stringn(text, length);
-                if (piece)
-                    break;
-            }
-            if (piece) {
-                memcpy(out, text, length);
-                out += length;
-                text += length;
-            } else {
-                memcpy(out, "\xef\xbf\xbd", 3);
-                out += 3;
-                text++;
-            }
-            json_decref(piece);
-        }
-        string = json_string(clean);
-        free(clean);
-    }
-    return string;
-}
-
-json_t *cli_json_number(double number)
-{
-    return isfinite(number) ? json_real(number) : json_null();
-}
-
-json_t *cli_json_parsed(const char *text)
-{
-    json_t *value = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-    return value ? value : json_null();
-}
-
-void cli_json_put(FILE *stream, json_t *value, int pretty)
-{
-    size_t flags = JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(10) | (pretty ? JSON_INDENT(2) : JSON_COMPACT);
-    json_dumpf(value, stream, flags);
-    fputc('\n', stream);
-    json_decref(value);
 }
 
 void cli_put_id(FILE *stream, const char *id)

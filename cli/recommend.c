@@ -106,7 +106,7 @@ static enum inmo_status put_json(const struct writer *writer, const struct inmo_
         json_decref(object);
     else
         cli_json_put(writer->stream, object, 0);
-    return status;
+    return status ? status : cli_check_memory(error);
 }
 
 static void put_heading(const struct writer *writer, const struct inmo_list *list)
@@ -196,6 +196,8 @@ static int put_row(void *context, const char *user, size_t count, const struct i
             json_array_append_new(items, json_pack("{so so}", "item", cli_json_text(entry[n].id), "score",
                                                    cli_json_number(entry[n].score)));
         cli_json_put(writer->stream, json_pack("{so so}", "user", cli_json_text(user), "items", items), 0);
+        if (cli_check_memory(NULL))
+            return 1;
     } else {
         for (size_t n = 0; n < count; n++) {
             cli_put_id(writer->stream, user);
@@ -218,6 +220,8 @@ static enum inmo_status recommend_everybody(struct writer *writer, struct inmo_e
         status = writer->status;
     else if (status == INMO_INTERRUPTED && ferror(writer->stream))
         status = INMO_OK; /* the commit names the write error */
+    else if (status == INMO_INTERRUPTED && cli_check_memory(error))
+        status = INMO_MEMORY;
     return status;
 }
 

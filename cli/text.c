@@ -33,7 +33,7 @@ const char *cli_flags(const char *sentence, char text[CLI_SENTENCE])
     char *at = text;
     snprintf(text, CLI_SENTENCE, "%s", sentence);
     while ((at = strchr(at, '`'))) {
-        size_t length = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz-");
+        size_t length = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz0123456789-");
         if (length && at[1] != '-' && at[1 + length] == '`') { /* `name` and --name are equally long */
             memmove(at + 2, at + 1, length);
             at[0] = at[1] = '-';
@@ -44,13 +44,17 @@ const char *cli_flags(const char *sentence, char text[CLI_SENTENCE])
     return text;
 }
 
+void cli_end_for_memory(void)
+{
+    fputs("inmo: not enough memory\n", stderr);
+    exit(INMO_MEMORY);
+}
+
 void *cli_allocate(size_t count, size_t size)
 {
     void *block = calloc(count ? count : 1, size ? size : 1);
-    if (!block) {
-        fputs("inmo: not enough memory\n", stderr);
-        exit(INMO_MEMORY);
-    }
+    if (!block)
+        cli_end_for_memory();
     return block;
 }
 
@@ -69,6 +73,8 @@ char *cli_format(const char *format, ...)
     va_start(arguments, format);
     length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
+    if (length < 0)
+        cli_end_for_memory();
     text = cli_allocate((size_t)length + 1, 1);
     va_start(arguments, format);
     vsnprintf(text, (size_t)length + 1, format, arguments);

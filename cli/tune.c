@@ -59,11 +59,13 @@ static char *best_command(const char *data, const struct tune_settings *settings
     size_t count = inmo_train_settings_of_model(), all, size = 0;
     const struct inmo_setting *row = inmo_train_settings(&all);
     char *text = NULL;
+    int failed;
     FILE *stream = open_memstream(&text, &size);
 
-    if (!stream || inmo_train_options_init(&usual, best->model, settings->training.recipe, NULL)) {
-        if (stream)
-            fclose(stream);
+    if (!stream)
+        cli_end_for_memory();
+    if (inmo_train_options_init(&usual, best->model, settings->training.recipe, NULL)) {
+        fclose(stream);
         free(text);
         return cli_copy("");
     }
@@ -83,7 +85,10 @@ static char *best_command(const char *data, const struct tune_settings *settings
         fprintf(stream, " --%s ", row[n].name);
         cli_put_quoted(stream, value);
     }
-    fclose(stream);
+    failed = ferror(stream);
+    failed |= fclose(stream);
+    if (failed || !text)
+        cli_end_for_memory();
     return text;
 }
 

@@ -252,7 +252,7 @@ static enum inmo_status check_fingerprint(const struct inmo_trainer *trainer, co
             path, (long long)epochs, options->epochs, options->schedule, (long long)epochs);
     return inmo_fail(error, INMO_FORMAT,
                      "%s belongs to a run on other data or with other options; `resume` needs the same (only "
-                     "%s--patience and the run's own options may differ)",
+                     "%s`patience` and the run's own options may differ)",
                      path, longer ? "`epochs`, " : "");
 }
 

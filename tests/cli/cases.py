@@ -168,6 +168,43 @@ def case_settings_of_a_run_are_a_configuration_file(world):
     world.check(read(world.path("a")) == read(world.path("b")), "the same settings gave another model")
 
 
+def case_short_memory_is_said(world):
+    """The n-th allocation of jansson or the program fails, alone or with all after it: exit code 9 and no JSON, or the whole
+    result. Never a part of it, never a file that is called damaged."""
+    library = os.environ.get("INMO_SHORT_MEMORY")
+    if not library:
+        return
+    user, item = first(world, 0), first(world, 1)
+    mf, data, log = (os.path.join(world.small, name) for name in ("mf", "data", "log.tsv"))
+    with open(world.path("options.json"), "w", encoding="utf-8") as stream:
+        stream.write('{"k": 3}')
+    tune = ("tune", data, "-o", "search", "--model", "mf", "--dim", "4", "--epochs", "1", "-q", "--search", "l2=0|1e-4", "--json")
+    for arguments in (("recommend", mf, "--user", user, "--explain", "2", "--json", "--config", "options.json"),
+                      ("recommend", mf, "--all-users", "-o", "-", "--k", "2", "--json"),
+                      ("similar", mf, "--item", item, "--k", "3", "--json"), ("explain", mf, "--user", user, "--item", item, "--json"),
+                      ("info", mf, "--json"), ("evaluate", mf, data, "--json"), ("help", "train", "--json"),
+                      ("prepare", log, "-o", "prepared", "--force", "--json"), tune):
+
+        def run(at, stays):
+            more = {"INMO_SETTLED": "1", "LD_PRELOAD": library, "SHORT_MEMORY_AT": str(at), **({"SHORT_MEMORY_STAYS": "1"} if stays else {})}
+            shutil.rmtree(world.path("search"), ignore_errors=True)
+            done = subprocess.run([world.program, *arguments, *(() if arguments[0] == "help" else ("--threads", "1"))],
+                                  cwd=world.folder, env=dict(world.environment, **more), capture_output=True, timeout=60)
+            return done.returncode, re.sub(rb'"\w*seconds": [0-9.e-]+', b"", done.stdout), done.stderr
+
+        code, whole, err = run(0, 0)
+        world.check(code == 0 and whole, f"{arguments}: {err}")
+        at, reached = 1, True
+        while reached and at < 100000:
+            reached = False
+            for stays in (0, 1):
+                code, out, err = run(at, stays)
+                ended = code == 9 and b"not enough memory" in err and whole.startswith(out)
+                world.check(ended or (code == 0 and out == whole), f"{arguments}, {at}: {code} {out[-300:]} {err}")
+                reached |= code != 0
+            at += 1 + at // 8
+
+
 # ---- Lists -----------------------------------------------------------------------------------------------------------
 
 def case_lists_of_all_users(world):
