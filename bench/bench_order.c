@@ -174,7 +174,7 @@ static struct inmo_graph *ordered(const struct inmo_graph *graph, const char *na
     struct inmo_error error;
     struct inmo_graph *out = NULL;
     int32_t *node = room((size_t)graph->nodes, sizeof *node);
-    if (inmo_order_find(graph, name, node, &error))
+    if (inmo_order_find(graph, name, NULL, node, &error))
         stop(error.message);
     if (!strcmp(name, "random"))
         order_by(graph, random_key, node);
@@ -237,7 +237,7 @@ static void prepare(struct trial *trial, const struct inmo_graph *graph, const s
     trial->graph = ordered(graph, trial->name);
     trial->seconds = inmo_now() - begin;
     if (model &&
-        inmo_stepper_new(inmo_model_kind_find(model), options, trial->graph, train, &trial->stepper, &error))
+        inmo_stepper_new(inmo_model_kind_find(model), options, trial->graph, train, NULL, &trial->stepper, &error))
         stop(error.message);
     /* Arrays of its own: where in memory an array came to lie should not be one order's luck in both storages. */
     trial->whole = (struct inmo_gather){.graph = trial->graph,

@@ -53,8 +53,9 @@ int main(int argc, char **argv)
     options.order = argc > 7 ? argv[7] : options.order;
     const struct inmo_csr *lists[1] = {&data->train};
     if (inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error) ||
-        (inmo_steps_over_graph(inmo_model_kind_find(argv[2])) && inmo_graph_order(&graph, options.order, &error)) ||
-        inmo_stepper_new(inmo_model_kind_find(argv[2]), &options, graph, &data->train, &stepper, &error))
+        (inmo_steps_over_graph(inmo_model_kind_find(argv[2])) &&
+         inmo_graph_order(&graph, options.order, NULL, &error)) ||
+        inmo_stepper_new(inmo_model_kind_find(argv[2]), &options, graph, &data->train, NULL, &stepper, &error))
         goto failed;
     warm = stepper->lazy.touched ? (INMO_LAZY_EARLY + INMO_LAZY_WINDOW) / ROUND + 1 : 1;
     for (int round = -warm, n = 0; round < rounds; round++) {

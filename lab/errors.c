@@ -48,9 +48,9 @@ enum inmo_status inmo_lab_error_curve(const struct inmo_graph *graph, int rank, 
     enum inmo_status status = score && order ? INMO_OK : inmo_fail_memory(error, "the error term");
     int32_t done = 0;
     if (!status)
-        status = inmo_svd_compute(graph, rank, 0, SVD_ITERATIONS, 1, &svd, error);
+        status = inmo_svd_compute(graph, rank, 0, SVD_ITERATIONS, 1, NULL, &svd, error);
     if (!status)
-        status = inmo_template_scores(graph, rule, rank, 1, score, error);
+        status = inmo_template_scores(graph, rule, rank, 1, NULL, score, error);
     if (!status) {
         sum = inmo_alloc_zero((size_t)other * (size_t)svd->rank, sizeof *sum);
         if (!sum)

@@ -90,7 +90,7 @@ static inline void open_golden(const char *name, const char *loss, double popula
     golden->options.negatives = 7;
     golden->options.temperature = 0.3;
     assert_int_equal(inmo_stepper_new(inmo_model_kind_find(golden->options.model), &golden->options, golden->graph,
-                                      &golden->train, &golden->stepper, &error),
+                                      &golden->train, NULL, &golden->stepper, &error),
                      INMO_OK);
 }
 

@@ -259,8 +259,9 @@ static void test_half_storage(void **state)
         open_golden(wide[n], "bpr", 0, &golden);
         options = golden.options;
         options.storage = "half";
-        assert_int_equal(inmo_stepper_new(golden.stepper->kind, &options, golden.graph, &golden.train, &half, NULL),
-                         INMO_OK);
+        assert_int_equal(
+            inmo_stepper_new(golden.stepper->kind, &options, golden.graph, &golden.train, NULL, &half, NULL),
+            INMO_OK);
         size = (size_t)half->parameter_rows * (size_t)options.dim;
         whole = inmo_alloc(size, sizeof *whole);
         rough = inmo_alloc(size, sizeof *rough);

@@ -104,7 +104,7 @@ static void check_svd(const struct inmo_graph *graph, int rank, int normalised)
     int users = graph->users, items = graph->items;
     double *y = dense_of(graph, normalised), found_error = 0, worst = 0;
     struct dense_svd exact = dense_svd_of(y, users, items);
-    must(inmo_svd_compute(graph, rank, normalised, 30, 5, &svd, &error));
+    must(inmo_svd_compute(graph, rank, normalised, 30, 5, NULL, &svd, &error));
     assert_int_equal(svd->rank, rank < exact.rank ? rank : exact.rank);
     rank = svd->rank;
     for (int k = 0; k < rank; k++)
@@ -157,7 +157,7 @@ static void test_svd_repeats(void **state)
     (void)state;
     for (int n = 0; n < 3; n++) {
         inmo_set_threads(n == 1 ? 2 : 1);
-        must(inmo_svd_compute(graph, 7, 0, 2, n == 2 ? 6 : 5, &svd[n], &error));
+        must(inmo_svd_compute(graph, 7, 0, 2, n == 2 ? 6 : 5, NULL, &svd[n], &error));
     }
     assert_memory_equal(svd[0]->u, svd[1]->u, 60 * 7 * sizeof(float));
     assert_memory_equal(svd[0]->s, svd[1]->s, 7 * sizeof(float));
@@ -175,7 +175,7 @@ static void test_normalised_svd(void **state)
     struct inmo_error error = {0};
     struct inmo_svd *svd = NULL;
     (void)state;
-    must(inmo_svd_compute(graph, 1, 1, 30, 5, &svd, &error));
+    must(inmo_svd_compute(graph, 1, 1, 30, 5, NULL, &svd, &error));
     assert_near(svd->s[0], 1, 1e-5);
     for (int u = 0; u < graph->users; u++)
         assert_near(fabs(svd->u[u]), sqrt((double)inmo_graph_degree(graph, u) / (double)graph->edges), 1e-4);
@@ -193,7 +193,7 @@ static void assert_scores(const struct inmo_graph *graph, const char *rule, int 
 {
     struct inmo_error error = {0};
     double score[32];
-    must(inmo_template_scores(graph, rule, rank, 1, score, &error));
+    must(inmo_template_scores(graph, rule, rank, 1, NULL, score, &error));
     for (int32_t v = 0; v < graph->nodes; v++)
         assert_near(score[v], expected[v], tolerance);
 }
@@ -251,7 +251,7 @@ static void test_page_rank(void **state)
 
     /* With nodes that lead nowhere the sum is 1 still, and the scores solve the equation. */
     graph = graph_of(4, 4, staircase);
-    must(inmo_template_scores(graph, "page-rank", 1, 1, score, &error));
+    must(inmo_template_scores(graph, "page-rank", 1, 1, NULL, score, &error));
     stranded = (score[3] + score[7]) / 8;
     for (int32_t v = 0; v < 8; v++) {
         double from_neighbours = 0;
@@ -272,7 +272,7 @@ static void test_random_rule(void **state)
     double score[3][80], sum = 0;
     (void)state;
     for (int n = 0; n < 3; n++)
-        must(inmo_template_scores(graph, "random", 1, n == 2 ? 8 : 7, score[n], &error));
+        must(inmo_template_scores(graph, "random", 1, n == 2 ? 8 : 7, NULL, score[n], &error));
     assert_memory_equal(score[0], score[1], sizeof *score);
     assert_memory_not_equal(score[0], score[2], sizeof *score);
     for (int v = 0; v < 80; v++) {
@@ -323,7 +323,7 @@ static void test_out_of_memory(void **state)
         long allowed = 0;
         for (; status == INMO_MEMORY; allowed++) {
             inmo_alloc_fail_after(allowed);
-            status = inmo_template_scores(graph, rules[n], 2, 1, score, &error);
+            status = inmo_template_scores(graph, rules[n], 2, 1, NULL, score, &error);
             inmo_alloc_fail_after(-1);
         }
         assert_int_equal(status, INMO_OK);

@@ -88,7 +88,7 @@ static void test_error_term(void **state)
         order[u] = u;
     }
     must(inmo_graph_build(USERS, ITEMS, &lists, 1, &graph, &error));
-    must(inmo_svd_compute(graph, 4, 0, 6, 1, &svd, &error));
+    must(inmo_svd_compute(graph, 4, 0, 6, 1, NULL, &svd, &error));
     must(inmo_lab_error_curve(graph, 4, "degree", 0, share, value, &error));
     whole = naive_error(graph, svd, order, USERS);
     for (int point = 0; point < INMO_LAB_POINTS; point++) {

@@ -193,8 +193,8 @@ static void test_training(void **state)
     options.batch = 8;
     options.learning_rate = 1e-3;
     must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
-    must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, &lazy, &error));
-    must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, &dense, &error));
+    must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, NULL, &lazy, &error));
+    must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, NULL, &dense, &error));
     size = (size_t)(dense->parameter_rows * options.dim);
     whole = inmo_alloc(size, sizeof *whole);
     assert_non_null(lazy->lazy.touched);
@@ -243,8 +243,8 @@ static void test_pairwise_step(void **state)
         options.batch = threads == 1 ? 5 : 230;
         options.dim = threads == 3 ? 32 : 19;
         options.l2 = threads == 2 ? 0 : 1e-3;
-        must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, &near, &error));
-        must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, &apart, &error));
+        must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, NULL, &near, &error));
+        must(inmo_stepper_new(inmo_model_kind_find("mf"), &options, graph, &data->train, NULL, &apart, &error));
         bytes = (size_t)(near->parameter_rows * options.dim) * sizeof *near->parameter;
         for (int64_t step = 0; step < INMO_LAZY_EARLY + 200; step++) {
             struct inmo_gradient gradient;

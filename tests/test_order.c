@@ -37,13 +37,13 @@ static void test_permutation(void **state)
     int32_t node[USERS + ITEMS], again[USERS + ITEMS], moved = 0;
     char seen[USERS + ITEMS] = {0};
     (void)state;
-    must(inmo_order_find(graph, "none", node, &error));
+    must(inmo_order_find(graph, "none", NULL, node, &error));
     for (int32_t v = 0; v < graph->nodes; v++)
         assert_int_equal(node[v], v);
     inmo_set_threads(2);
-    must(inmo_order_find(graph, "community", again, &error));
+    must(inmo_order_find(graph, "community", NULL, again, &error));
     inmo_set_threads(1);
-    must(inmo_order_find(graph, "community", node, &error));
+    must(inmo_order_find(graph, "community", NULL, node, &error));
     assert_memory_equal(node, again, sizeof node);
     for (int32_t p = 0; p < graph->nodes; p++) {
         assert_in_range(node[p], p < USERS ? 0 : USERS, (p < USERS ? USERS : USERS + ITEMS) - 1);
@@ -63,7 +63,7 @@ static void test_groups(void **state)
     struct inmo_error error = {0};
     int32_t node[USERS + ITEMS], changes = 0;
     (void)state;
-    must(inmo_order_find(graph, "community", node, &error));
+    must(inmo_order_find(graph, "community", NULL, node, &error));
     for (int32_t p = 1; p < graph->nodes; p++)
         changes += node[p] % 2 != node[p - 1] % 2;
     assert_in_range(changes, 2,
@@ -79,9 +79,9 @@ static void test_renumbered(void **state)
     struct inmo_error error = {0};
     float rows[(USERS + ITEMS) * WIDTH];
     (void)state;
-    must(inmo_graph_order(&other, "none", &error));
+    must(inmo_graph_order(&other, "none", NULL, &error));
     assert_null(other->origin);
-    must(inmo_graph_order(&other, "community", &error));
+    must(inmo_graph_order(&other, "community", NULL, &error));
     assert_int_equal(other->edges, graph->edges);
     for (int32_t v = 0; v < graph->nodes; v++) {
         int32_t p = inmo_graph_place(other, v);

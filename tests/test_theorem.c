@@ -128,7 +128,7 @@ static void test_theorem_2(void **state)
         struct setting setting = make_setting(seed);
         struct inmo_error error = {0};
         double least = least_error(&setting.svd, DIM);
-        must(inmo_template_scores(setting.graph, "error-sort-svd", DIM, 1, score, &error));
+        must(inmo_template_scores(setting.graph, "error-sort-svd", DIM, 1, NULL, score, &error));
         for (uint64_t selection = 0; selection < 20; selection++) {
             uint8_t is_template[USERS];
             float e[NODES * DIM];

@@ -101,10 +101,11 @@ static void order_side(float *x, int columns, int32_t first, int32_t count, int3
     split(&cloud, node + first, count);
 }
 
-static enum inmo_status order_community(const struct inmo_graph *graph, int32_t *node, struct inmo_error *error)
+static enum inmo_status order_community(const struct inmo_graph *graph, const struct inmo_hooks *hooks,
+                                        int32_t *node, struct inmo_error *error)
 {
     struct inmo_svd *svd = NULL;
-    enum inmo_status status = inmo_svd_compute(graph, RANK, 1, SVD_ITERATIONS, 1, &svd, error);
+    enum inmo_status status = inmo_svd_compute(graph, RANK, 1, SVD_ITERATIONS, 1, hooks, &svd, error);
     if (!status) {
         order_side(svd->u, svd->rank, 0, graph->users, node);
         order_side(svd->v, svd->rank, graph->users, graph->items, node);
@@ -113,15 +114,16 @@ static enum inmo_status order_community(const struct inmo_graph *graph, int32_t 
     return status == INMO_NUMERIC ? INMO_OK : status; /* without vectors the nodes stay where they are */
 }
 
-enum inmo_status inmo_order_find(const struct inmo_graph *graph, const char *order, int32_t *node,
-                                 struct inmo_error *error)
+enum inmo_status inmo_order_find(const struct inmo_graph *graph, const char *order, const struct inmo_hooks *hooks,
+                                 int32_t *node, struct inmo_error *error)
 {
     for (int32_t v = 0; v < graph->nodes; v++)
         node[v] = v;
-    return strcmp(order, "community") == 0 ? order_community(graph, node, error) : INMO_OK;
+    return strcmp(order, "community") == 0 ? order_community(graph, hooks, node, error) : INMO_OK;
 }
 
-enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, struct inmo_error *error)
+enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, const struct inmo_hooks *hooks,
+                                  struct inmo_error *error)
 {
     struct inmo_graph *ordered = NULL;
     int32_t *node;
@@ -129,7 +131,8 @@ enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, 
     if (strcmp(order, "none") == 0)
         return INMO_OK;
     node = inmo_alloc((size_t)(*graph)->nodes, sizeof *node);
-    status = node ? inmo_order_find(*graph, order, node, error) : inmo_fail_memory(error, "an order of the nodes");
+    status = node ? inmo_order_find(*graph, order, hooks, node, error)
+                  : inmo_fail_memory(error, "an order of the nodes");
     if (!status)
         status = inmo_graph_renumber(*graph, node, &ordered, error);
     inmo_free(node);

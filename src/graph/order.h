@@ -11,11 +11,12 @@
 
 /* node (nodes) becomes the order, users and items each within their range: the node that comes to place p is
  * node[p]. */
-enum inmo_status inmo_order_find(const struct inmo_graph *graph, const char *order, int32_t *node,
-                                 struct inmo_error *error);
+enum inmo_status inmo_order_find(const struct inmo_graph *graph, const char *order, const struct inmo_hooks *hooks,
+                                 int32_t *node, struct inmo_error *error);
 
 /* Puts the graph with these numbers (graph.h) in its place. */
-enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, struct inmo_error *error);
+enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, const struct inmo_hooks *hooks,
+                                  struct inmo_error *error);
 
 /* Rows of all nodes, (nodes, width), from the numbers of a renumbered graph to their first ones, in place. */
 enum inmo_status inmo_order_restore(const struct inmo_graph *graph, int width, float *rows,

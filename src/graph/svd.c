@@ -8,12 +8,12 @@
  * extra)^2. */
 #include "graph/svd.h"
 
+#include "base/lapack.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <string.h>
 
 enum { EXTRA = 12, STRETCHES = 16 };
@@ -21,7 +21,7 @@ enum { EXTRA = 12, STRETCHES = 16 };
 struct work {
     float *gram;  // (STRETCHES, columns, columns)
     float *r;     // (columns, columns)
-    float *tau;   // (columns)
+    float *turn;  // (columns, columns)
 };
 
 void inmo_svd_free(struct inmo_svd *svd)
@@ -59,10 +59,11 @@ static void multiply(const struct inmo_graph *graph, int normalised, int32_t fir
  * an error of the square of the condition. A block that is nearly singular (more columns than the matrix has
  * rank) takes the Householder way. Products over fixed stretches of rows, added in order: the same at any number
  * of threads. */
-static int orthonormalise(int rows, int columns, float *a, struct work *work)
+static enum inmo_status orthonormalise(int rows, int columns, float *a, struct work *work)
 {
     size_t width = (size_t)columns, size = width * width;
     int failed = 0, stretch = (rows + STRETCHES - 1) / STRETCHES;
+    enum inmo_status status;
     for (size_t n = 0; n < size; n++)
         work->r[n] = n / width == n % width;
     for (int pass = 0; pass < 2 && !failed; pass++) {
@@ -77,7 +78,7 @@ static int orthonormalise(int rows, int columns, float *a, struct work *work)
         }
         for (int k = 1; k < STRETCHES; k++)
             cblas_saxpy((int)size, 1, work->gram + (size_t)k * size, 1, work->gram, 1);
-        failed = LAPACKE_spotrf(LAPACK_ROW_MAJOR, 'U', columns, work->gram, columns) != 0;
+        failed = inmo_lapack_cholesky('U', columns, work->gram, columns, work->turn) != INMO_OK;
         for (size_t n = 0; n < width && !failed; n++)
             failed = work->gram[n * width + n] < 1e-3f * work->gram[0];
         if (failed)
@@ -93,19 +94,29 @@ static int orthonormalise(int rows, int columns, float *a, struct work *work)
         }
     }
     if (!failed)
-        return 0;
+        return INMO_OK;
     /* Whatever the passes left in a spans the same columns, and work->r holds what they took out. */
-    if (LAPACKE_sgeqrf(LAPACK_ROW_MAJOR, rows, columns, a, columns, work->tau))
-        return -1;
-    for (size_t n = 0; n < size; n++)
-        work->gram[n] = n % width >= n / width ? a[n] : 0;
-    cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1, work->gram,
-                columns, work->r, columns);
-    return LAPACKE_sorgqr(LAPACK_ROW_MAJOR, rows, columns, columns, a, columns, work->tau);
+    status = inmo_lapack_qr(rows, columns, a, work->gram);
+    if (!status)
+        cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1,
+                    work->gram, columns, work->r, columns);
+    return status;
+}
+
+/* One half of an iteration, after which somebody may have asked for the end. */
+static enum inmo_status iterate(const struct inmo_graph *graph, int normalised, int of_items, const float *from,
+                                int columns, float *to, struct work *work, const struct inmo_hooks *hooks)
+{
+    int32_t first = of_items ? graph->users : 0, count = of_items ? graph->items : graph->users;
+    multiply(graph, normalised, first, count, from, columns, to);
+    if (inmo_is_interrupted(hooks))
+        return INMO_INTERRUPTED;
+    return orthonormalise(count, columns, to, work);
 }
 
 enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int normalised, int iterations,
-                                  uint64_t seed, struct inmo_svd **out, struct inmo_error *error)
+                                  uint64_t seed, const struct inmo_hooks *hooks, struct inmo_svd **out,
+                                  struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     int32_t least = graph->users < graph->items ? graph->users : graph->items;
@@ -115,7 +126,6 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     struct inmo_svd *svd = NULL;
     float *qu = NULL, *qi = NULL, *s = NULL, *z = NULL, *left = NULL;
     struct work work = {NULL, NULL, NULL};
-    int failed = 0;
 
     rank = rank < columns ? rank : columns;
     svd = inmo_alloc_zero(1, sizeof *svd);
@@ -123,7 +133,7 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     qi = inmo_alloc(items * width, sizeof *qi);
     work.gram = inmo_alloc(STRETCHES * width * width, sizeof(float));
     work.r = inmo_alloc(width * width, sizeof(float));
-    work.tau = inmo_alloc(width, sizeof(float));
+    work.turn = inmo_alloc(width * width, sizeof(float));
     s = inmo_alloc(width, sizeof *s);
     z = inmo_alloc(width * width, sizeof *z);
     left = inmo_alloc(width * width, sizeof *left);
@@ -133,7 +143,7 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         svd->s = inmo_alloc((size_t)rank, sizeof(float));
         svd->v = inmo_alloc(items * (size_t)rank, sizeof(float));
     }
-    if (!svd || !qu || !qi || !work.gram || !work.r || !work.tau || !s || !z || !left || !svd->u || !svd->s ||
+    if (!svd || !qu || !qi || !work.gram || !work.r || !work.turn || !s || !z || !left || !svd->u || !svd->s ||
         !svd->v) {
         status = inmo_fail_memory(error, "the singular value decomposition");
         goto done;
@@ -145,17 +155,17 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         for (size_t j = 0; j < width; j++)
             qi[(size_t)i * width + j] = (float)inmo_random_normal(key, first + j);
     }
-    for (int k = 0; k < iterations && !failed; k++) {
-        multiply(graph, normalised, 0, graph->users, qi, columns, qu);
-        failed = orthonormalise(graph->users, columns, qu, &work);
-        multiply(graph, normalised, graph->users, graph->items, qu, columns, qi);
-        failed = failed || orthonormalise(graph->items, columns, qi, &work);
+    for (int k = 0; k < iterations && !status; k++) {
+        status = iterate(graph, normalised, 0, qi, columns, qu, &work, hooks);
+        if (!status)
+            status = iterate(graph, normalised, 1, qu, columns, qi, &work, hooks);
     }
     /* Y Q_i = Q R (QR), R = left S Z'  =>  U = Q left, V = Q_i Z */
-    multiply(graph, normalised, 0, graph->users, qi, columns, qu);
-    failed = failed || orthonormalise(graph->users, columns, qu, &work) ||
-             LAPACKE_sgesdd(LAPACK_ROW_MAJOR, 'A', columns, columns, work.r, columns, s, left, columns, z, columns);
-    if (!failed) {
+    if (!status)
+        status = iterate(graph, normalised, 0, qi, columns, qu, &work, hooks);
+    if (!status)
+        status = inmo_lapack_svd(columns, work.r, s, left, z);
+    if (!status) {
         memcpy(svd->s, s, (size_t)rank * sizeof *s);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, graph->users, rank, columns, 1, qu, columns, left,
                     columns, 0, svd->u, rank);
@@ -163,15 +173,19 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
                     columns, 0, svd->v, rank);
         *out = svd;
         svd = NULL;
+    } else if (status == INMO_MEMORY) {
+        inmo_fail_memory(error, "the singular value decomposition");
+    } else if (status == INMO_INTERRUPTED) {
+        inmo_fail(error, status, "stopped on request during the singular value decomposition");
     } else {
-        status = inmo_fail(error, INMO_NUMERIC, "the singular value decomposition did not converge");
+        inmo_fail(error, status, "the singular value decomposition did not converge");
     }
     inmo_blas_release();
 done:
     inmo_free(left);
     inmo_free(z);
     inmo_free(s);
-    inmo_free(work.tau);
+    inmo_free(work.turn);
     inmo_free(work.r);
     inmo_free(work.gram);
     inmo_free(qi);

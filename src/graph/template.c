@@ -53,11 +53,11 @@ static void column_norms(const struct inmo_graph *graph, int32_t first, int32_t 
 }
 
 static enum inmo_status svd_scores(const struct inmo_graph *graph, int normalised, int rank, uint64_t seed,
-                                   double *score, struct inmo_error *error)
+                                   const struct inmo_hooks *hooks, double *score, struct inmo_error *error)
 {
     struct inmo_svd *svd = NULL;
     double *m = NULL;
-    enum inmo_status status = inmo_svd_compute(graph, rank, 0, SVD_ITERATIONS, seed, &svd, error);
+    enum inmo_status status = inmo_svd_compute(graph, rank, 0, SVD_ITERATIONS, seed, hooks, &svd, error);
     if (status)
         goto done;
     if (normalised) {
@@ -78,7 +78,8 @@ done:
 }
 
 /* rank_v = 0.15 / n + 0.85 (Σ_{w in N_v} rank_w / d_w + share of the nodes without neighbours) */
-static enum inmo_status page_rank(const struct inmo_graph *graph, double *score, struct inmo_error *error)
+static enum inmo_status page_rank(const struct inmo_graph *graph, const struct inmo_hooks *hooks, double *score,
+                                  struct inmo_error *error)
 {
     double *next = inmo_alloc((size_t)graph->nodes, sizeof *next), nodes = graph->nodes, change = 1;
     if (!next)
@@ -87,6 +88,10 @@ static enum inmo_status page_rank(const struct inmo_graph *graph, double *score,
         score[v] = 1 / nodes;
     for (int k = 0; k < PAGE_RANK_ITERATIONS && change > 1e-12; k++) {
         double stranded = 0;
+        if (inmo_is_interrupted(hooks)) {
+            inmo_free(next);
+            return inmo_fail(error, INMO_INTERRUPTED, "stopped on request during the page rank");
+        }
         change = 0;
         for (int32_t v = 0; v < graph->nodes; v++)
             if (inmo_graph_degree(graph, v) == 0)
@@ -105,15 +110,15 @@ static enum inmo_status page_rank(const struct inmo_graph *graph, double *score,
 }
 
 enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char *rule, int rank, uint64_t seed,
-                                      double *score, struct inmo_error *error)
+                                      const struct inmo_hooks *hooks, double *score, struct inmo_error *error)
 {
     uint64_t key = inmo_key(seed, INMO_STREAM_TEMPLATE);
     if (strcmp(rule, "error-sort-svd") == 0)
-        return svd_scores(graph, 0, rank, seed, score, error);
+        return svd_scores(graph, 0, rank, seed, hooks, score, error);
     if (strcmp(rule, "error-sort-svd-norm") == 0)
-        return svd_scores(graph, 1, rank, seed, score, error);
+        return svd_scores(graph, 1, rank, seed, hooks, score, error);
     if (strcmp(rule, "page-rank") == 0)
-        return page_rank(graph, score, error);
+        return page_rank(graph, hooks, score, error);
     for (int32_t v = 0; v < graph->nodes; v++)
         if (strcmp(rule, "degree") == 0)
             score[v] = (double)inmo_graph_degree(graph, v);

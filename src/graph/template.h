@@ -8,7 +8,7 @@
 
 /* Score of every node under the rule: users compete with users, items with items. */
 enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char *rule, int rank, uint64_t seed,
-                                      double *score, struct inmo_error *error);
+                                      const struct inmo_hooks *hooks, double *score, struct inmo_error *error);
 
 /* The ⌈share⌉ highest of each side among nodes with an interaction, as ascending nodes; node has room for all. */
 enum inmo_status inmo_template_choose(const struct inmo_graph *graph, const double *score, double user_share,

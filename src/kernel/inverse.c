@@ -10,11 +10,11 @@
  * written it. n³/3 flops each. */
 #include "kernel/inverse.h"
 
+#include "base/lapack.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +24,8 @@ struct work {
     float *a;
     int64_t n;
     int32_t tiles;
-    float *row;  // (TILE, n) a copy of a row of tiles
+    float *row;     // (TILE, n) a copy of a row of tiles
+    float *corner;  // (TILE, TILE) for LAPACK
     const struct inmo_hooks *hooks;
     double start, shown;
     int32_t done; /* rows of tiles, of 3 tiles in all */
@@ -69,9 +70,9 @@ static enum inmo_status factorise(struct work *work, struct inmo_error *error)
     for (int32_t k = 0; k < work->tiles; k++) {
         float *corner = tile_at(work, k, k);
         int width = size_of(work, k);
-        if (LAPACKE_spotrf(LAPACK_ROW_MAJOR, 'L', width, corner, n))
+        if (inmo_lapack_cholesky('L', width, corner, n, work->corner))
             return inmo_fail(error, INMO_NUMERIC,
-                             "the matrix is not positive definite to the precision of a float; try a larger `l`2");
+                             "the matrix is not positive definite to the precision of a float; try a larger `l2`");
         clear_upper(work, k);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int32_t i = k + 1; i < work->tiles; i++)
@@ -97,8 +98,8 @@ static enum inmo_status invert_factor(struct work *work, struct inmo_error *erro
         for (int r = 0; r < height; r++) /* L_i0 .. L_i,i-1 */
             memcpy(work->row + (int64_t)r * n, tile_at(work, i, 0) + (int64_t)r * n,
                    (size_t)i * TILE * sizeof(float));
-        if (LAPACKE_strtri(LAPACK_ROW_MAJOR, 'L', 'N', height, corner, n))
-            return inmo_fail(error, INMO_NUMERIC, "a factor of the matrix is singular; try a larger `l`2");
+        if (inmo_lapack_invert_triangle('L', height, corner, n, work->corner))
+            return inmo_fail(error, INMO_NUMERIC, "a factor of the matrix is singular; try a larger `l2`");
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int32_t j = 0; j < i; j++) {
             for (int32_t m = j; m < i; m++)
@@ -160,8 +161,12 @@ enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks
     if (n > INT32_MAX / 2)
         return inmo_fail(error, INMO_INPUT, "a matrix of %lld rows is too large", (long long)n);
     work.row = inmo_alloc((size_t)TILE * (size_t)n, sizeof *work.row);
-    if (!work.row)
+    work.corner = inmo_alloc((size_t)TILE * TILE, sizeof *work.corner);
+    if (!work.row || !work.corner) {
+        inmo_free(work.corner);
+        inmo_free(work.row);
         return inmo_fail_memory(error, "the inverse");
+    }
     inmo_blas_hold(); /* the tiles are the parallelism */
     status = factorise(&work, error);
     if (!status)
@@ -171,6 +176,7 @@ enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks
     if (!status)
         mirror(&work);
     inmo_blas_release();
+    inmo_free(work.corner);
     inmo_free(work.row);
     return status;
 }

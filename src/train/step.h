@@ -52,10 +52,12 @@ struct inmo_stepper {
 /* Whether the model adds up the neighbours of many nodes in a step, so that their order (graph/order.h) makes a
  * difference. */
 int inmo_steps_over_graph(const struct inmo_model_kind *kind);
-/* train: the interactions as (users, items); graph: the same as a graph, which may have been renumbered since. */
+/* train: the interactions as (users, items); graph: the same as a graph, which may have been renumbered since. hooks are
+ * asked during what takes long, the templates and the spectral start: INTERRUPTED. */
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
-                                  struct inmo_stepper **stepper, struct inmo_error *error);
+                                  const struct inmo_hooks *hooks, struct inmo_stepper **stepper,
+                                  struct inmo_error *error);
 void inmo_stepper_free(struct inmo_stepper *stepper);
 /* The parameter row of a node by its first number, or -1. */
 static inline int32_t inmo_stepper_row(const struct inmo_stepper *stepper, int32_t first)

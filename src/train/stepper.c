@@ -48,7 +48,8 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
 }
 
 /* Templates, and the row each has in the parameter block. */
-static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo_error *error)
+static enum inmo_status bind_templates(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
+                                       struct inmo_error *error)
 {
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_graph *graph = stepper->graph;
@@ -60,7 +61,8 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, struct inmo
     if (!score || !stepper->row_of_node || !stepper->node_of_row)
         status = inmo_fail_memory(error, "the templates");
     if (!status)
-        status = inmo_template_scores(graph, options->template_rule, options->dim, options->seed, score, error);
+        status =
+            inmo_template_scores(graph, options->template_rule, options->dim, options->seed, hooks, score, error);
     if (!status)
         status = inmo_template_choose(graph, score, options->user_templates, options->item_templates,
                                       stepper->node_of_row, &count, error);
@@ -90,7 +92,8 @@ static void number_rows(const struct inmo_stepper *stepper, int64_t *number)
 }
 
 /* Each part starts its own parameters. */
-static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct inmo_error *error)
+static enum inmo_status start_parameters(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
+                                         struct inmo_error *error)
 {
     enum { SVD_ITERATIONS = 2 }; /* a start need not be exact */
     const struct inmo_train_options *options = stepper->options;
@@ -101,7 +104,8 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, struct in
     int64_t *number = inmo_alloc((size_t)stepper->provider_rows, sizeof *number);
     enum inmo_status status = number ? INMO_OK : inmo_fail_memory(error, "the starting parameters");
     if (!status && strcmp(options->start, "spectral") == 0 && !kind->provider->frozen_from)
-        status = inmo_svd_compute(stepper->graph, options->dim, 1, SVD_ITERATIONS, options->seed, &svd, error);
+        status =
+            inmo_svd_compute(stepper->graph, options->dim, 1, SVD_ITERATIONS, options->seed, hooks, &svd, error);
     if (!status) {
         struct inmo_row_start start = {
             .binding = &stepper->binding,
@@ -239,7 +243,8 @@ static enum inmo_status make_parts(struct inmo_stepper *stepper, struct inmo_err
 
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
-                                  struct inmo_stepper **out, struct inmo_error *error)
+                                  const struct inmo_hooks *hooks, struct inmo_stepper **out,
+                                  struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct inmo_stepper *stepper = inmo_alloc_zero(1, sizeof *stepper);
@@ -257,7 +262,7 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
         .graph = graph, .dim = inmo_head_embedding(kind->head, options->dim), .rows = graph->nodes};
     stepper->width = inmo_backbone_width(kind->backbone, stepper->binding.dim, options->layers);
     if (kind->provider->templates)
-        status = bind_templates(stepper, error);
+        status = bind_templates(stepper, hooks, error);
     stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
     stepper->weight_rows = inmo_provider_rows(kind->provider, stepper->binding.dim);
     stepper->own_rows = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
@@ -269,7 +274,7 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     if (!status)
         status = make_parts(stepper, error);
     if (!status)
-        status = start_parameters(stepper, error);
+        status = start_parameters(stepper, hooks, error);
     if (status)
         inmo_stepper_free(stepper);
     else

@@ -257,7 +257,8 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
             trainer->steps_per_epoch = inmo_own_steps_per_epoch(trainer->own);
         return status;
     }
-    status = inmo_stepper_new(run->kind, trainer->options, run->graph, &data->train, &trainer->stepper, error);
+    status = inmo_stepper_new(run->kind, trainer->options, run->graph, &data->train, run->hooks, &trainer->stepper,
+                              error);
     if (!status && run->keys)
         status = inmo_keys_take(run->keys, data, trainer->stepper, error);
     if (!status) {
@@ -278,7 +279,7 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     const struct inmo_csr *lists[1] = {&data->train};
     enum inmo_status status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &run->graph, error);
     if (!status && inmo_steps_over_graph(run->kind))
-        status = inmo_graph_order(&run->graph, options->order, error);
+        status = inmo_graph_order(&run->graph, options->order, run->hooks, error);
     if (!status)
         status = set_up_steps(run, error);
     if (status)

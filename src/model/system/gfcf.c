@@ -43,7 +43,7 @@ static enum inmo_status gfcf_fit(struct inmo_model *model, const struct inmo_gra
     enum inmo_status status = low_pass ? INMO_OK : inmo_fail_memory(error, "the model");
     inmo_report_progress(hooks, &progress);
     if (!status)
-        status = inmo_svd_compute(graph, options->dim, 1, SVD_ITERATIONS, options->seed, &svd, error);
+        status = inmo_svd_compute(graph, options->dim, 1, SVD_ITERATIONS, options->seed, hooks, &svd, error);
     if (status)
         goto done;
     *low_pass = (float)options->low_pass;

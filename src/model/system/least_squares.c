@@ -3,6 +3,7 @@
  * BLAS calls are of one thread: nodes are the parallelism. */
 #include "model/system/least_squares.h"
 
+#include "base/lapack.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
@@ -23,6 +24,7 @@ struct inmo_solver {
 
 void inmo_least_squares_free(struct inmo_least_squares *squares)
 {
+    inmo_free(squares->work);
     inmo_free(squares->scratch);
     inmo_free(squares->rotation);
     inmo_free(squares->eigenvalue);
@@ -37,7 +39,8 @@ enum inmo_status inmo_least_squares_make(int dim, const struct inmo_ials_setting
     made.eigenvalue = inmo_alloc(d, sizeof(float));
     made.rotation = inmo_alloc(d * d, sizeof(float));
     made.scratch = inmo_alloc((size_t)STRETCH * d, sizeof(float));
-    if (!made.eigenvalue || !made.rotation || !made.scratch) {
+    made.work = inmo_alloc(inmo_lapack_eigenvectors_size(dim), 1);
+    if (!made.eigenvalue || !made.rotation || !made.scratch || !made.work) {
         inmo_least_squares_free(&made);
         return inmo_fail_memory(error, "least squares");
     }
@@ -48,7 +51,8 @@ enum inmo_status inmo_least_squares_make(int dim, const struct inmo_ials_setting
 enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, float *row, int64_t count,
                                          struct inmo_error *error)
 {
-    int dim = squares->dim, failed;
+    int dim = squares->dim;
+    enum inmo_status status;
     size_t d = (size_t)dim;
     float *q = squares->rotation;
     inmo_blas_hold();
@@ -58,9 +62,9 @@ enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, flo
         cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, dim,
                     (int)(count - begin < STRETCH ? count - begin : STRETCH), 1, row + (size_t)begin * d, dim, 1, q,
                     dim);
-    failed = LAPACKE_ssyevd(LAPACK_ROW_MAJOR, 'V', 'U', dim, q, dim, squares->eigenvalue) != 0;
+    status = inmo_lapack_eigenvectors(dim, q, squares->eigenvalue, squares->work);
     /* Y <- Y Q */
-    for (int64_t begin = 0; begin < count && !failed; begin += STRETCH) {
+    for (int64_t begin = 0; begin < count && !status; begin += STRETCH) {
         int part = (int)(count - begin < STRETCH ? count - begin : STRETCH);
         memcpy(squares->scratch, row + (size_t)begin * d, (size_t)part * d * sizeof *row);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, part, dim, dim, 1, squares->scratch, dim, q, dim, 0,
@@ -71,7 +75,7 @@ enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, flo
         squares->eigenvalue[k] = squares->eigenvalue[k] > 0 ? squares->eigenvalue[k] : 0;
     squares->row = row;
     squares->count = count;
-    return failed ? inmo_fail(error, INMO_NUMERIC, "the vectors have no eigenvectors: are they finite?") : INMO_OK;
+    return status ? inmo_fail(error, status, "the vectors have no eigenvectors: are they finite?") : INMO_OK;
 }
 
 void inmo_solver_free(struct inmo_solver *solver)

@@ -32,6 +32,7 @@ struct inmo_least_squares {
     float *eigenvalue;  // (dim) of G
     float *rotation;    // (dim, dim) columns are the eigenvectors
     float *scratch;     // what rotating takes
+    void *work;         // what LAPACK takes
 };
 
 enum inmo_status inmo_least_squares_make(int dim, const struct inmo_ials_setting *setting,
