@@ -110,12 +110,16 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
         status = cli_check_data(data, error);
         if (!status)
             status = inmo_log_read(&path, 1, &data->read, cli_hooks(), &log, error);
+        cli_hooks_end();
+        cli_may_end(1);
         if (!status)
             status = inmo_dataset_prepare(log, &data->prepare, dataset, error);
     } else {
         warn_about_idle_options(options, data, path);
+        cli_may_end(1);
         status = inmo_dataset_open(path, dataset, error);
     }
+    cli_may_end(0);
     inmo_log_free(log);
     cli_hooks_end();
     if (raw)
@@ -148,13 +152,17 @@ enum inmo_status cli_open_view(const char *path, const struct cli_view_options *
     enum inmo_status status;
 
     *view = (struct cli_view){0};
+    cli_may_end(1);
     status = inmo_model_load(path, &view->model, error);
+    cli_may_end(0);
     if (!status && options->observed.count)
         status = inmo_log_read(options->observed.value, options->observed.count, &options->read, cli_hooks(),
                                &view->log, error);
+    cli_hooks_end();
+    cli_may_end(1);
     if (!status)
         status = inmo_view_create(view->model, view->log, &view->view, error);
-    cli_hooks_end();
+    cli_may_end(0);
     if (status)
         cli_close_view(view);
     return status;

@@ -33,6 +33,9 @@ void cli_hooks_start(int quiet);
 /* Takes the bar off the terminal; does nothing when there is none. */
 void cli_hooks_end(void);
 int cli_interrupted(void);
+/* From 1 to 0 a signal ends the program at once, with the exit code of a stop on request: for calls that do not ask the
+ * hooks, while there is nothing to save or to clear away and nothing has been printed. */
+void cli_may_end(int may);
 void cli_note(enum inmo_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "inmo: message" on standard error, once: the message is empty afterwards. */
 void cli_print_error(struct inmo_error *error);

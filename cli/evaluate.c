@@ -98,6 +98,19 @@ static void print_text(const struct cli_options *options, const struct evaluate_
     }
 }
 
+/* Nothing is written before it is over. */
+static enum inmo_status evaluate(const struct inmo_model *model, const struct inmo_dataset *dataset,
+                                 const struct inmo_eval_options *options, struct inmo_report **report,
+                                 struct inmo_error *error)
+{
+    enum inmo_status status;
+    cli_may_end(1);
+    status = inmo_evaluate(model, dataset, options, cli_hooks(), report, error);
+    cli_may_end(0);
+    cli_hooks_end();
+    return status;
+}
+
 static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
 {
     struct evaluate_settings *settings = structure;
@@ -119,8 +132,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
                  "trained on the same split (the same --split, --by and --seed)",
                  options->argument.value[1]);
     if (!status)
-        status = inmo_evaluate(model, dataset, &settings->eval, cli_hooks(), &report, error);
-    cli_hooks_end();
+        status = evaluate(model, dataset, &settings->eval, &report, error);
     if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)

@@ -57,13 +57,14 @@ static void put_npy(FILE *stream, const struct source *source)
     fputc(padded & 255, stream);
     fputc(padded >> 8, stream);
     fwrite(header, 1, (size_t)padded, stream);
-    fwrite(source->matrix.value, sizeof(float) * (size_t)source->matrix.columns, (size_t)source->matrix.rows,
-           stream);
+    for (int64_t row = 0; row < source->matrix.rows && !cli_interrupted(); row++)
+        fwrite(source->matrix.value + row * source->matrix.columns, sizeof(float), (size_t)source->matrix.columns,
+               stream);
 }
 
 static void put_ids(FILE *stream, const struct source *source)
 {
-    for (int64_t row = 0; row < source->matrix.rows; row++) {
+    for (int64_t row = 0; row < source->matrix.rows && !cli_interrupted(); row++) {
         cli_put_id(stream, source->id(source->view, row));
         fputc('\n', stream);
     }
@@ -72,7 +73,7 @@ static void put_ids(FILE *stream, const struct source *source)
 static void put_tsv(FILE *stream, const struct source *source)
 {
     const float *value = source->matrix.value;
-    for (int64_t row = 0; row < source->matrix.rows; row++) {
+    for (int64_t row = 0; row < source->matrix.rows && !cli_interrupted(); row++) {
         cli_put_id(stream, source->id(source->view, row));
         for (int column = 0; column < source->matrix.columns; column++)
             fprintf(stream, "\t%.9g", (double)*value++);
@@ -93,7 +94,10 @@ static enum inmo_status write_files(const char *path, const char *ids_path, int 
         put(output[0].stream, source);
         if (ids_path)
             put_ids(output[1].stream, source);
-        status = cli_output_commit(output, ids_path ? 2 : 1, error);
+        if (cli_interrupted())
+            status = cli_fail(error, INMO_INTERRUPTED, "stopped on request");
+        else
+            status = cli_output_commit(output, ids_path ? 2 : 1, error);
     }
     cli_output_abandon(&output[1]);
     cli_output_abandon(&output[0]);

@@ -20,6 +20,7 @@ static volatile sig_atomic_t stop_asked;
 
 static struct {
     int quiet, terminal, bar_shown;
+    volatile sig_atomic_t may_end;
     char stage[64];
     double first_done, first_seconds; /* of the stage: a resumed training does not start at 0 */
     double last_line;                 /* when the last plain line was written */
@@ -36,10 +37,15 @@ static double now(void)
  * same moment is one: a terminal or timeout(1) sends it to the group as well as to the process. */
 static void on_signal(int number)
 {
+    static const char at_once[] = "inmo: stopped on request\n";
     static const char sentence[] = "\ninmo: stopping; Ctrl-C again stops at once\n";
     static struct timespec first;
     struct timespec time;
 
+    if (state.may_end) {
+        (void)!write(STDERR_FILENO, at_once, sizeof at_once - 1);
+        _exit(INMO_INTERRUPTED);
+    }
     clock_gettime(CLOCK_MONOTONIC, &time);
     if (stop_asked) {
         double since = (double)(time.tv_sec - first.tv_sec) + 1e-9 * (double)(time.tv_nsec - first.tv_nsec);
@@ -53,6 +59,16 @@ static void on_signal(int number)
     stop_asked = 1;
     if (state.terminal && write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
         return; /* the sentence is a courtesy */
+}
+
+void cli_may_end(int may)
+{
+    state.may_end = may;
+    /* Asked for before: now there is nothing to wait for. */
+    if (may && stop_asked) {
+        fputs("inmo: stopped on request\n", stderr);
+        _exit(INMO_INTERRUPTED);
+    }
 }
 
 int cli_interrupted(void)

@@ -281,6 +281,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         for (size_t n = 0; n < settings->users.count && !status; n++) {
             writer.query.user = settings->users.value[n];
             status = recommend_one(&writer, error);
+            if (!status && cli_interrupted() && n + 1 < settings->users.count)
+                status = cli_fail(error, INMO_INTERRUPTED, "stopped on request");
         }
         if (!status && history.count && settings->users.count == 0)
             status = recommend_one(&writer, error);

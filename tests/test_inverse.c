@@ -44,10 +44,34 @@ static void test_inverse(void **state)
     }
 }
 
+static int stop_at(void *context)
+{
+    return (*(int *)context)-- <= 0;
+}
+
+/* It is asked before every tile, not only every now and then. */
+static void test_stops_at_any_tile(void **state)
+{
+    enum { LARGE = 1100, ASKED_AT_LEAST = 10 };
+    float *a = malloc((size_t)LARGE * LARGE * sizeof *a);
+    struct inmo_error error = {0};
+    (void)state;
+    assert_non_null(a);
+    for (int left = 0; left < ASKED_AT_LEAST; left++) {
+        int n = left;
+        struct inmo_hooks hooks = {.context = &n, .interrupted = stop_at};
+        for (int r = 0; r < LARGE * LARGE; r++)
+            a[r] = r / LARGE == r % LARGE;
+        must_fail(inmo_invert(a, LARGE, &hooks, &error), INMO_INTERRUPTED, "stopped on request");
+    }
+    free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inverse),
+        cmocka_unit_test(test_stops_at_any_tile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,3 +54,10 @@ double inmo_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+int inmo_stop_asked(struct inmo_stop *stop)
+{
+    if (omp_get_thread_num() == 0 && inmo_is_interrupted(stop->hooks))
+        atomic_store_explicit(&stop->asked, 1, memory_order_relaxed);
+    return atomic_load_explicit(&stop->asked, memory_order_relaxed);
+}

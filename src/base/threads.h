@@ -2,6 +2,10 @@
 #ifndef INMO_BASE_THREADS_H
 #define INMO_BASE_THREADS_H
 
+#include "base/status.h"
+
+#include <stdatomic.h>
+
 /* Threads in force: what inmo_set_threads said, else all cores. */
 int inmo_threads(void);
 
@@ -15,5 +19,13 @@ void inmo_blas_release(void);
 
 /* Seconds of a steady clock. */
 double inmo_now(void);
+
+/* Whether to stop, for loops that several threads share: the thread that called asks the hooks, as these may not be
+ * called by others, and the others hear of it. What is computed by then is of no use. */
+struct inmo_stop {
+    const struct inmo_hooks *hooks;
+    atomic_int asked;
+};
+int inmo_stop_asked(struct inmo_stop *stop);
 
 #endif

@@ -24,9 +24,9 @@ struct work {
     float *a;
     int64_t n;
     int32_t tiles;
-    float *row;     // (TILE, n) a copy of a row of tiles
-    float *corner;  // (TILE, TILE) for LAPACK
-    const struct inmo_hooks *hooks;
+    float *row;            // (TILE, n) a copy of a row of tiles
+    float *corner;         // (TILE, TILE) for LAPACK
+    struct inmo_stop stop; /* asked before every tile */
     double start, shown;
     int32_t done; /* rows of tiles, of 3 tiles in all */
 };
@@ -46,14 +46,16 @@ static int size_of(const struct work *work, int32_t i)
 static int show(struct work *work)
 {
     double now = inmo_now();
+    if (inmo_stop_asked(&work->stop))
+        return 1;
     work->done++;
     if (now - work->shown < 0.2)
         return 0;
     struct inmo_progress progress = {"inverting", work->done, 3.0 * work->tiles, "rows", now - work->start, NAN,
                                      NAN,         NAN};
     work->shown = now;
-    inmo_report_progress(work->hooks, &progress);
-    return inmo_is_interrupted(work->hooks);
+    inmo_report_progress(work->stop.hooks, &progress);
+    return 0;
 }
 
 /* The upper triangle of a tile on the diagonal becomes zero, so that products may use it whole. */
@@ -80,7 +82,7 @@ static enum inmo_status factorise(struct work *work, struct inmo_error *error)
                         corner, n, tile_at(work, i, k), n);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int32_t i = work->tiles - 1; i > k; i--)
-            for (int32_t j = k + 1; j <= i; j++)
+            for (int32_t j = k + 1; j <= i && !inmo_stop_asked(&work->stop); j++)
                 cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, size_of(work, i), size_of(work, j), width, -1,
                             tile_at(work, i, k), n, tile_at(work, j, k), n, 1, tile_at(work, i, j), n);
         if (show(work))
@@ -102,7 +104,7 @@ static enum inmo_status invert_factor(struct work *work, struct inmo_error *erro
             return inmo_fail(error, INMO_NUMERIC, "a factor of the matrix is singular; try a larger `l2`");
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int32_t j = 0; j < i; j++) {
-            for (int32_t m = j; m < i; m++)
+            for (int32_t m = j; m < i && !inmo_stop_asked(&work->stop); m++)
                 cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, height, TILE, TILE, -1,
                             work->row + (int64_t)m * TILE, n, tile_at(work, m, j), n, m > j, tile_at(work, i, j),
                             n);
@@ -129,7 +131,7 @@ static enum inmo_status multiply_factor(struct work *work, struct inmo_error *er
             cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, height, width, height, 1,
                         work->row + (int64_t)i * TILE, n, work->row + (int64_t)j * TILE, n, 0, tile_at(work, i, j),
                         n);
-            for (int32_t m = i + 1; m < work->tiles; m++)
+            for (int32_t m = i + 1; m < work->tiles && !inmo_stop_asked(&work->stop); m++)
                 cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, height, width, size_of(work, m), 1,
                             tile_at(work, m, i), n, tile_at(work, m, j), n, 1, tile_at(work, i, j), n);
         }
@@ -156,7 +158,7 @@ static void mirror(struct work *work)
 enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     struct work work = {
-        .a = a, .n = n, .tiles = (int32_t)((n + TILE - 1) / TILE), .hooks = hooks, .start = inmo_now()};
+        .a = a, .n = n, .tiles = (int32_t)((n + TILE - 1) / TILE), .stop = {.hooks = hooks}, .start = inmo_now()};
     enum inmo_status status = INMO_OK;
     if (n > INT32_MAX / 2)
         return inmo_fail(error, INMO_INPUT, "a matrix of %lld rows is too large", (long long)n);

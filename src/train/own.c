@@ -108,8 +108,8 @@ double inmo_own_step(struct inmo_own *own, const struct inmo_block *block, int64
     return own->system->learning->step(own->learner, block, step, learning_rate);
 }
 
-enum inmo_status inmo_own_validate(struct inmo_own *own, struct inmo_validation *validation, double *ndcg,
-                                   struct inmo_error *error)
+enum inmo_status inmo_own_validate(struct inmo_own *own, struct inmo_validation *validation,
+                                   const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error)
 {
     struct inmo_scorer scorer;
     struct inmo_rank source = {0};
@@ -117,7 +117,7 @@ enum inmo_status inmo_own_validate(struct inmo_own *own, struct inmo_validation 
     if (status)
         return status;
     inmo_scorer_source(&scorer, &source);
-    status = inmo_validation_ndcg(validation, &source, NULL, ndcg, error);
+    status = inmo_validation_ndcg(validation, &source, hooks, ndcg, error);
     inmo_scorer_close(&scorer);
     return status;
 }

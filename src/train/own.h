@@ -21,8 +21,8 @@ int64_t inmo_own_steps_per_epoch(const struct inmo_own *own);
 double inmo_own_step(struct inmo_own *own, const struct inmo_block *block, int64_t step, double learning_rate);
 
 /* NDCG of the tensors as they are now. */
-enum inmo_status inmo_own_validate(struct inmo_own *own, struct inmo_validation *validation, double *ndcg,
-                                   struct inmo_error *error);
+enum inmo_status inmo_own_validate(struct inmo_own *own, struct inmo_validation *validation,
+                                   const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error);
 /* The model of the parameters that were kept; own has none afterwards. */
 enum inmo_status inmo_own_take(struct inmo_own *own, const struct inmo_trainer *trainer, struct inmo_model **model,
                                struct inmo_error *error);

@@ -99,7 +99,7 @@ static enum inmo_status validate(struct run *run, double *score, struct inmo_err
     struct inmo_head_source head = {0};
     enum inmo_status status;
     if (trainer->own)
-        return inmo_own_validate(trainer->own, run->validation, score, error);
+        return inmo_own_validate(trainer->own, run->validation, NULL, score, error);
     if (options->walks > 0 && !run->walks) {
         status = prepare_walks(run, error);
         if (status)
@@ -367,7 +367,7 @@ static enum inmo_status solve(struct run *run, struct inmo_error *error)
     struct inmo_trainer *trainer = &run->trainer;
     enum inmo_status status = inmo_own_fit(trainer->own, trainer->options, run->hooks, error);
     if (!status && run->validation)
-        status = inmo_own_validate(trainer->own, run->validation, &trainer->best_score, error);
+        status = inmo_own_validate(trainer->own, run->validation, run->hooks, &trainer->best_score, error);
     run->stopped = "closed-form";
     return status;
 }

@@ -65,12 +65,14 @@ static enum inmo_status check_memory(int32_t count, struct inmo_error *error)
 
 /* Row r of Y'Y + λ I: how many users items r and c have in common. */
 static void count_common(const struct inmo_graph *graph, const int32_t *item, const int32_t *column, int32_t count,
-                         double l2, float *gram)
+                         double l2, struct inmo_stop *stop, float *gram)
 {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(inmo_threads())
     for (int32_t r = 0; r < count; r++) {
         float *row = gram + (int64_t)r * count;
         int32_t node = graph->users + item[r];
+        if (inmo_stop_asked(stop))
+            continue;
         memset(row, 0, (size_t)count * sizeof *row);
         for (int64_t e = graph->offset[node]; e < graph->offset[node + 1]; e++) {
             int32_t u = graph->neighbour[e];
@@ -103,6 +105,7 @@ static enum inmo_status ease_fit(struct inmo_model *model, const struct inmo_gra
 {
     int32_t *item = NULL, *column = NULL, count = 0;
     float *weight = NULL, *diagonal = NULL;
+    struct inmo_stop stop = {.hooks = hooks};
     enum inmo_status status = choose_items(graph, options->most_items, &item, &count, error);
     if (!status)
         status = check_memory(count, error);
@@ -118,8 +121,11 @@ static enum inmo_status ease_fit(struct inmo_model *model, const struct inmo_gra
     memset(column, 0xff, (size_t)graph->items * sizeof *column);
     for (int32_t n = 0; n < count; n++)
         column[item[n]] = n;
-    count_common(graph, item, column, count, options->l2, weight);
-    status = inmo_invert(weight, count, hooks, error);
+    count_common(graph, item, column, count, options->l2, &stop, weight);
+    if (atomic_load(&stop.asked))
+        status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while counting");
+    else
+        status = inmo_invert(weight, count, hooks, error);
     if (status)
         goto done;
     take_weights(count, diagonal, weight);
