@@ -50,6 +50,24 @@ static inline void assert_near(double found, double expected, double tolerance)
         fail_msg("found %.17g, expected %.17g within %g", found, expected, tolerance);
 }
 
+/* ---- Hooks that stop a training after some steps: it is asked before each. What comes before the steps, a
+ * decomposition, asks as well and is let pass. */
+
+struct step_limit {
+    int left, is_training;
+};
+
+static inline void note_stage(void *context, const struct inmo_progress *progress)
+{
+    ((struct step_limit *)context)->is_training = strncmp(progress->stage, "training", 8) == 0;
+}
+
+static inline int stop_after_steps(void *context)
+{
+    struct step_limit *limit = context;
+    return limit->is_training && limit->left-- <= 0;
+}
+
 /* ---- A temporary folder that is the current one, so that files have short names
  * ------------------------------- */
 

@@ -306,12 +306,6 @@ static void test_same_bytes(void **state)
     inmo_dataset_free(data);
 }
 
-static int stop_after(void *context)
-{
-    int *left = context;
-    return (*left)-- <= 0;
-}
-
 /* Stopped in every stage and exactly between two of them, where Adam begins anew. */
 static void test_interrupted(void **state)
 {
@@ -326,8 +320,8 @@ static void test_interrupted(void **state)
         options.checkpoint = "checkpoint";
         unlink("checkpoint");
         for (size_t piece = 0; piece < COUNT(steps); piece++) {
-            int left = steps[piece];
-            struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+            struct step_limit left = {steps[piece], 0};
+            struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
             options.resume = piece > 0;
             must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED,
                       "stopped on request");

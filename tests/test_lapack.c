@@ -122,7 +122,8 @@ static void test_decomposition_stops_and_says_why(void **state)
     enum inmo_status status = INMO_MEMORY;
     (void)state;
     must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
-    for (int left = 0; left < 9; left++) { /* four iterations of two products, and the last one */
+    for (int left = 0; left < 18;
+         left++) { /* four iterations of two products and the last one, before and after each */
         int n = left;
         struct inmo_hooks hooks = {.context = &n, .interrupted = stop_at};
         must_fail(inmo_svd_compute(graph, 8, 1, 4, 1, &hooks, &svd, &error), INMO_INTERRUPTED,

@@ -13,13 +13,6 @@ static struct inmo_dataset *small_data(void)
     return grouped_dataset(48, 80, 10, "70/10/20");
 }
 
-/* A hook that lets so many steps pass, then stops the run; it is asked before each step. */
-static int stop_after(void *context)
-{
-    int *left = context;
-    return (*left)-- <= 0;
-}
-
 static void train_and_save(const struct inmo_dataset *data, const struct inmo_train_options *options,
                            const char *path)
 {
@@ -39,8 +32,8 @@ static void train_in_pieces(const struct inmo_dataset *data, struct inmo_train_o
     options.checkpoint = "checkpoint";
     unlink("checkpoint");
     for (size_t piece = 0; piece < count; piece++) {
-        int left = steps[piece];
-        struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+        struct step_limit left = {steps[piece], 0};
+        struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
         options.resume = piece > 0;
         must_fail(inmo_train(data, &options, &hooks, &model, &report, &error), INMO_INTERRUPTED,
                   "stopped on request");
@@ -106,13 +99,14 @@ static void test_interrupted_before_patience(void **state)
 /* A run that is killed leaves the last checkpoint it wrote. With one after every step, what is there when step
  * number `at` begins is kept aside as if the run had ended there. */
 struct killing {
+    struct step_limit limit; /* only for its stage */
     int at, asked;
 };
 
 static int keep_checkpoint(void *context)
 {
     struct killing *killing = context;
-    if (killing->asked++ == killing->at) {
+    if (killing->limit.is_training && killing->asked++ == killing->at) {
         struct bytes bytes = read_bytes("checkpoint");
         write_bytes("left", bytes.at, bytes.count);
         free(bytes.at);
@@ -128,8 +122,8 @@ static void test_killed(void **state)
     (void)state;
     for (size_t n = 0; n < COUNT(at); n++) {
         struct inmo_error error = {0};
-        struct killing killing = {at[n], 0};
-        struct inmo_hooks hooks = {.context = &killing, .interrupted = keep_checkpoint};
+        struct killing killing = {.at = at[n]};
+        struct inmo_hooks hooks = {.context = &killing, .progress = note_stage, .interrupted = keep_checkpoint};
         /* the last four: in both stages, before the last step of the first and after it */
         struct inmo_train_options options = small_options(n < 3 ? "inmo-lightgcn" : "idcf-lightgcn");
         struct inmo_model *model = NULL;
@@ -188,15 +182,15 @@ static void test_no_checkpoint(void **state)
     struct inmo_train_options options = small_options("mf");
     struct inmo_error error = {0};
     struct inmo_model *model = NULL;
-    int left = 5;
-    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    struct step_limit left = {5, 0};
+    struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
     (void)state;
     must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 0");
     options.resume = 1;
     must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_USAGE, "`resume`");
     options.resume = 0;
     options.checkpoint = "no/such/folder/checkpoint";
-    left = 5;
+    left = (struct step_limit){5, 0};
     must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_IO, "no/such/folder");
     assert_null(model);
     inmo_dataset_free(data);
@@ -211,8 +205,8 @@ static struct inmo_train_options leave_checkpoint(const struct inmo_dataset *dat
     struct inmo_train_options options = small_options(name);
     struct inmo_error error = {0};
     struct inmo_model *model = NULL;
-    int left = 5;
-    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    struct step_limit left = {5, 0};
+    struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
     options.loss = loss;
     options.batch = strcmp(loss, "listwise") == 0 ? 5 : options.batch;
     options.checkpoint = "checkpoint";
@@ -411,8 +405,8 @@ static void test_forged_numbers_of_a_later_epoch(void **state)
     struct inmo_train_options options = small_options("mf");
     struct inmo_error error = {0};
     struct inmo_model *model = NULL;
-    int left = 2 * STEPS + 1;
-    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    struct step_limit left = {2 * STEPS + 1, 0};
+    struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
     (void)state;
     options.checkpoint = "checkpoint";
     must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 2");
@@ -458,8 +452,8 @@ static void test_more_epochs_of_a_schedule(void **state)
     struct inmo_train_options options = small_options("mf");
     struct inmo_error error = {0};
     struct inmo_model *model = NULL;
-    int left = 5;
-    struct inmo_hooks hooks = {.context = &left, .interrupted = stop_after};
+    struct step_limit left = {5, 0};
+    struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
     (void)state;
     options.schedule = "cosine";
     options.epochs = 4;

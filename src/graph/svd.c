@@ -14,6 +14,7 @@
 #include "base/threads.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <string.h>
 
 enum { EXTRA = 12, STRETCHES = 16 };
@@ -22,6 +23,9 @@ struct work {
     float *gram;  // (STRETCHES, columns, columns)
     float *r;     // (columns, columns)
     float *turn;  // (columns, columns)
+    const struct inmo_hooks *hooks;
+    struct inmo_progress progress;
+    double start;
 };
 
 void inmo_svd_free(struct inmo_svd *svd)
@@ -103,13 +107,18 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
     return status;
 }
 
-/* One half of an iteration, after which somebody may have asked for the end. */
+/* One half of an iteration, in which somebody may ask for the end. */
 static enum inmo_status iterate(const struct inmo_graph *graph, int normalised, int of_items, const float *from,
-                                int columns, float *to, struct work *work, const struct inmo_hooks *hooks)
+                                int columns, float *to, struct work *work)
 {
     int32_t first = of_items ? graph->users : 0, count = of_items ? graph->items : graph->users;
+    work->progress.seconds = inmo_now() - work->start;
+    inmo_report_progress(work->hooks, &work->progress);
+    work->progress.done++;
+    if (inmo_is_interrupted(work->hooks))
+        return INMO_INTERRUPTED;
     multiply(graph, normalised, first, count, from, columns, to);
-    if (inmo_is_interrupted(hooks))
+    if (inmo_is_interrupted(work->hooks))
         return INMO_INTERRUPTED;
     return orthonormalise(count, columns, to, work);
 }
@@ -125,7 +134,11 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     uint64_t key = inmo_key(seed, INMO_STREAM_SVD);
     struct inmo_svd *svd = NULL;
     float *qu = NULL, *qi = NULL, *s = NULL, *z = NULL, *left = NULL;
-    struct work work = {NULL, NULL, NULL};
+    struct work work = {
+        .hooks = hooks,
+        .progress = {"decomposing", 0, 2 * iterations + 1, "products", 0, NAN, NAN, NAN},
+        .start = inmo_now(),
+    };
 
     rank = rank < columns ? rank : columns;
     svd = inmo_alloc_zero(1, sizeof *svd);
@@ -156,13 +169,13 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
             qi[(size_t)i * width + j] = (float)inmo_random_normal(key, first + j);
     }
     for (int k = 0; k < iterations && !status; k++) {
-        status = iterate(graph, normalised, 0, qi, columns, qu, &work, hooks);
+        status = iterate(graph, normalised, 0, qi, columns, qu, &work);
         if (!status)
-            status = iterate(graph, normalised, 1, qu, columns, qi, &work, hooks);
+            status = iterate(graph, normalised, 1, qu, columns, qi, &work);
     }
     /* Y Q_i = Q R (QR), R = left S Z'  =>  U = Q left, V = Q_i Z */
     if (!status)
-        status = iterate(graph, normalised, 0, qi, columns, qu, &work, hooks);
+        status = iterate(graph, normalised, 0, qi, columns, qu, &work);
     if (!status)
         status = inmo_lapack_svd(columns, work.r, s, left, z);
     if (!status) {

@@ -177,13 +177,15 @@ static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct
 }
 
 /* A row that was touched has seen some of the updates done, and not so few that the ring has forgotten them. */
-static enum inmo_status check_lazy(const struct inmo_lazy *lazy, int64_t updates, const char *path,
+static enum inmo_status check_lazy(const struct inmo_lazy *lazy, int64_t step, int64_t updates, const char *path,
                                    struct inmo_error *error)
 {
+    /* Between two stages, before the next one begins Adam anew, rows have seen the updates of the last. */
+    int64_t most = updates > 0 ? updates : step;
     if (updates > INT32_MAX)
         return bad(path, "step", error);
     for (int64_t r = 0; r < lazy->block.rows; r++)
-        if (lazy->touched[r] < 0 || lazy->touched[r] > updates ||
+        if (lazy->touched[r] < 0 || lazy->touched[r] > most ||
             (lazy->touched[r] > 0 && updates - lazy->touched[r] >= INMO_LAZY_RING))
             return bad(path, "adam.touched", error);
     for (int t = 0; t < INMO_LAZY_RING; t++)
@@ -274,7 +276,8 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
             memcpy((void *)array[n].data, found.data, (size_t)inmo_tensor_bytes(&found));
     }
     if (!status && lazy)
-        status = check_lazy(lazy, inmo_stepper_updates(trainer->stepper, trainer->step), path, error);
+        status =
+            check_lazy(lazy, trainer->step, inmo_stepper_updates(trainer->stepper, trainer->step), path, error);
     if (!status)
         status = load_record(trainer, file, path, error);
     if (!status && lazy)

@@ -15,7 +15,8 @@ static void log_stage(void *context, enum inmo_level level, const char *sentence
 static void show_stage(void *context, const struct inmo_progress *progress)
 {
     struct inmo_progress shown = *progress;
-    shown.stage = "training the keys";
+    if (strcmp(progress->stage, "training") == 0)
+        shown.stage = "training the keys";
     inmo_report_progress(context, &shown);
 }
 

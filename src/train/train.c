@@ -215,6 +215,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
     enum inmo_status status = INMO_OK;
+    show(run, 1);
     if (out_of_patience(run))
         run->stopped = "patience"; /* resumed after it had stopped */
     while (!status && !run->stopped && trainer->epoch < all_epochs(trainer)) {

@@ -39,9 +39,7 @@ static enum inmo_status gfcf_fit(struct inmo_model *model, const struct inmo_gra
 {
     struct inmo_svd *svd = NULL;
     float *low_pass = inmo_alloc(1, sizeof *low_pass);
-    struct inmo_progress progress = {"decomposing", 0, 1, "matrices", 0, NAN, NAN, NAN};
     enum inmo_status status = low_pass ? INMO_OK : inmo_fail_memory(error, "the model");
-    inmo_report_progress(hooks, &progress);
     if (!status)
         status = inmo_svd_compute(graph, options->dim, 1, SVD_ITERATIONS, options->seed, hooks, &svd, error);
     if (status)
