@@ -204,7 +204,7 @@ def case_short_memory_is_said(world):
                 world.check(ended or (code == 0 and out == whole), f"{arguments}, {at}: {code} {out[-300:]} {err}")
                 reached |= code != 0
             world.check(reached or at > 5, f"{arguments}: nothing failed")
-            at += 1 + at // 3
+            at += 1 + at // 2
 
 
 # ---- Lists -----------------------------------------------------------------------------------------------------------
@@ -292,11 +292,22 @@ def case_threads_give_the_same_bytes(world):
                     f"{model}, {recipe}: 1 and 2 threads gave different files")
 
 
-def wait_for(path, process, seconds=60):
-    end = time.monotonic() + seconds
-    while not os.path.exists(path) and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.01)
-    return os.path.exists(path) and process.poll() is None
+def stamp(path):
+    try:
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def wait_for_checkpoints(path, process, count, seconds=60):
+    """Until the file has been written so many times: the run is that far, however fast the machine is."""
+    end, last, seen = time.monotonic() + seconds, stamp(path), 0
+    while seen < count and process.poll() is None and time.monotonic() < end:
+        now = stamp(path)
+        seen += now is not None and now != last
+        last = now or last
+        time.sleep(0.002)
+    return seen >= count and process.poll() is None
 
 
 LONG_RUN = ("--dim", "32", "--batch", "64", "--patience", "1000")
@@ -317,13 +328,12 @@ def epochs_for(world, data, model, seconds):
 def case_kill_and_resume_give_the_same_bytes(world):
     data = os.path.join(world.small, "data")
     for model in ("mf", "inmo-lightgcn", "idcf-lightgcn"):
-        run = ("train", data, "--model", model, *LONG_RUN, "--epochs", epochs_for(world, data, model, 2), "-q")
+        run = ("train", data, "--model", model, *LONG_RUN, "--epochs", epochs_for(world, data, model, 0.7), "-q")
         world.inmo(*run, "-o", "whole")
         for attempt in range(2):  # twice: a resumed run may be killed too
             more = ("--resume",) if attempt else ()
             process = world.start(*run, "-o", "pieces", "--checkpoint-seconds", "0", *more)
-            world.check(wait_for(world.path("pieces.checkpoint"), process), "no checkpoint to kill at")
-            time.sleep(0.1)
+            world.check(wait_for_checkpoints(world.path("pieces.checkpoint"), process, 3 + 4 * attempt), "no checkpoint to kill at")
             process.kill()
             process.communicate()
             world.check(process.returncode == -signal.SIGKILL, "finished before it was killed")
@@ -338,11 +348,12 @@ def case_kill_and_resume_give_the_same_bytes(world):
 
 def case_interrupt_says_how_to_go_on(world):
     data = os.path.join(world.small, "data")
+    epochs = epochs_for(world, data, "inmo-mf", 0.7)
     for number in (signal.SIGINT, signal.SIGTERM):
-        run = ("train", data, "--model", "inmo-mf", *LONG_RUN, "--epochs", epochs_for(world, data, "inmo-mf", 2))
+        run = ("train", data, "--model", "inmo-mf", *LONG_RUN, "--epochs", epochs)
         world.inmo(*run, "-o", "whole", "--force")
-        process = world.start(*run, "-o", "it's here", "--force")
-        time.sleep(0.5)
+        process = world.start(*run, "-o", "it's here", "--force", "--checkpoint-seconds", "0.05")
+        world.check(wait_for_checkpoints(world.path("it's here.checkpoint"), process, 1), "it did not begin")
         process.send_signal(number)
         out, err = (text.decode() for text in process.communicate(timeout=60))
         world.check(process.returncode == 11, f"exit code {process.returncode}\n{out}{err}")
@@ -392,9 +403,9 @@ def case_search_after_kill_gives_the_same_table(world):
     for method, recipe in (("random", "fast"), ("halving", "paper")):
         common = ("--model", "inmo-mf", "--recipe", recipe, "--dim", "32", "--batch", "64", "--patience", "1000",
                   "--eval-every", "1", "--threads", "1")
-        epochs = epochs_of(world, 0.7, 9, "train", data, *common)
+        epochs = epochs_of(world, 0.3, 9, "train", data, *common)
         run = ("tune", data, *common, "--epochs", str(epochs), "--method", method, "--trials", "4",
-               "--checkpoint-seconds", "0.05", *SPACE)
+               "--checkpoint-seconds", "0.01", *SPACE)
         whole = world.inmo(*run, "-o", "whole", "--threads", "2", "-q")[0]
         killed = 0
         for finished in (1, 2, 4):  # lines of the record: its first, one more, three more
@@ -403,9 +414,9 @@ def case_search_after_kill_gives_the_same_table(world):
             while process.poll() is None and time.monotonic() < end:
                 if lines_in(world.path("pieces", "trials.jsonl")) >= finished and any(
                         name.endswith(".checkpoint") for name in os.listdir(world.path("pieces"))):
-                    time.sleep(0.1)  # into the training, not at its edge
+                    time.sleep(0.02)  # into the training, not at its edge
                     break
-                time.sleep(0.005)
+                time.sleep(0.002)
             process.kill()
             process.communicate()
             killed += process.returncode == -signal.SIGKILL
@@ -433,7 +444,9 @@ def case_search_interrupted_says_how_to_go_on(world):
     run = ("tune", data, "-o", "my search", "--model", "mf", "--dim", "8", "--epochs", "3000", "--patience", "10000",
            "--trials", "2", "--search", "l2=0|1e-4")
     process = world.start(*run)
-    time.sleep(1)
+    end = time.monotonic() + 60
+    while not lines_in(world.path("my search", "trials.jsonl")) and time.monotonic() < end:
+        time.sleep(0.01)  # the record is there: the search has begun
     process.send_signal(signal.SIGINT)
     out, err = (text.decode() for text in process.communicate(timeout=60))
     world.check(process.returncode == 11 and not out, f"exit code {process.returncode}\n{out}{err}")

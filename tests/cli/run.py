@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the program: what a person types, what comes back, and the exit code.
 
-    tests/cli/run.py PROGRAM [--only WORD] [--update]
+    tests/cli/run.py PROGRAM [--only WORD] [--jobs N] [--update]
 
 A file of transcripts/ is a script with the exact output expected:
 
@@ -15,6 +15,7 @@ standard output. Each transcript has a folder of its own. $SMALL is a folder wit
 models (see fixture below), $FILES is files/. What needs more than a comparison of text is a function of cases.py. --update writes what came back into the transcripts.
 """
 import argparse
+import concurrent.futures
 import os
 import re
 import shutil
@@ -147,6 +148,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--only", default="", help="run tests whose name has this word")
     parser.add_argument("--update", action="store_true", help="write what came back into the transcripts")
+    parser.add_argument("--jobs", type=int, default=2 + (os.cpu_count() or 1), help="tests at the same time")
     options = parser.parse_args()
 
     small = fixture(options.program)
@@ -157,22 +159,29 @@ def main():
     for name, function in vars(cases).items():
         if name.startswith("case_"):
             tests.append((name[5:].replace("_", "-"), function))
-    passed = failed = 0
-    for name, function in tests:
-        if options.only not in name:
-            continue
+    tests = [test for test in tests if options.only in test[0]]
+    # Those that take longest first, so that none of them is left alone at the end.
+    tests.sort(key=lambda test: not any(word in test[0] for word in ("kill", "memory", "in-help", "bench", "systems", "interrupt")))
+
+    def run_one(test):
+        name, function = test
         world = World(options.program, small)
         world.folder = tempfile.mkdtemp(prefix="inmo-case-")
         began = time.monotonic()
         try:
             function(world)
-            passed += 1
             print(f"ok    {name} ({time.monotonic() - began:.1f} s)", flush=True)
+            return True
         except Exception as failure:
-            failed += 1
             print(f"FAIL  {name}\n      " + str(failure).replace("\n", "\n      "), flush=True)
+            return False
         finally:
             shutil.rmtree(world.folder, ignore_errors=True)
+
+    # Each has a folder of its own, and much of their time is waiting for the disk and for processes to begin.
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(run_one, tests))
+    passed, failed = results.count(True), results.count(False)
     shutil.rmtree(small, ignore_errors=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
