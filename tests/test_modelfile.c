@@ -227,15 +227,15 @@ static void test_version_digit(void **state)
 /* An opened model file as lists that can be changed and written again. */
 struct draft {
     struct inmo_tensorfile *file;
-    struct inmo_metadata metadata[8];
+    struct inmo_metadata metadata[12];
     struct inmo_tensor tensor[16];
     size_t keys, tensors;
 };
 
 static struct draft open_draft(const char *path)
 {
-    static const char *const keys[] = {"model",      "dim",           "layers", "alpha_reached",
-                                       "eval_alpha", "configuration", "record"};
+    static const char *const keys[] = {"model",         "dim",    "layers",     "alpha_reached", "eval_alpha",
+                                       "configuration", "record", "popularity", "walks",         "walk_neighbours"};
     struct inmo_error error = {0};
     struct draft draft = {0};
     must(inmo_tensorfile_open(path, "model", 1, &draft.file, &error));
@@ -333,7 +333,18 @@ static void test_wrong_inside(void **state)
     metadata_refused("model", "mf", ""); /* another model's arrays */
     metadata_refused("dim", "0", "out of bounds");
     metadata_refused("dim", "4", ""); /* not what the parameters have */
+    metadata_refused("dim", "8 ", "out of bounds");
+    metadata_refused("dim", "99999999999999999999", "out of bounds");
     metadata_refused("layers", "99", "out of bounds");
+    metadata_refused("layers", "", "out of bounds");
+    metadata_refused("alpha_reached", "2", "out of bounds");
+    metadata_refused("popularity", "inf", "out of bounds");
+    metadata_refused("popularity", "1e9", "out of bounds");
+    metadata_refused("walks", "-1", "out of bounds");
+    metadata_refused("walks", "nan", "out of bounds");
+    metadata_refused("walk_neighbours", "0", "out of bounds");
+    metadata_refused("walk_neighbours", "2147483647", "out of bounds");
+    metadata_refused("walk_neighbours", "many", "out of bounds");
     metadata_refused("alpha_reached", "nan", "out of bounds");
     metadata_refused("configuration", NULL, "incomplete");
     number_refused("users.offset", 0, 1, "does not fit");

@@ -202,6 +202,22 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
     return load_parts(model, error);
 }
 
+/* 0 when the text is not wholly a number within the bounds. */
+static int real_number(const char *text, double least, double most, double *number)
+{
+    char *end = NULL;
+    *number = inmo_real(text, &end);
+    return end != text && !*end && *number >= least && *number <= most;
+}
+
+static int whole_number(const char *text, int least, int most, int *number)
+{
+    char *end = NULL;
+    long value = strtol(text, &end, 10);
+    *number = (int)value;
+    return end != text && !*end && value >= least && value <= most;
+}
+
 static enum inmo_status load_configuration(const char *path, struct inmo_model *model, struct inmo_error *error)
 {
     const char *name = inmo_tensorfile_metadata(model->file, "model");
@@ -219,17 +235,17 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->kind = inmo_model_kind_find(name);
     if (!model->kind)
         return inmo_fail(error, INMO_FORMAT, "%s holds a '%s', which this program does not know", path, name);
-    model->dim = atoi(dim);
-    model->layers = atoi(layers);
-    model->alpha_reached = inmo_real(alpha, NULL);
-    model->popularity = popularity ? inmo_real(popularity, NULL) : 0; /* files before it had it */
-    model->walks = walks ? inmo_real(walks, NULL) : 0;
-    model->walk_neighbours = neighbours ? atoi(neighbours) : INMO_WALK_NEIGHBOURS;
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
-    if (model->dim < 1 || model->dim > 8192 || model->layers < 0 || model->layers > 16 ||
-        !isfinite(model->alpha_reached) || !isfinite(model->popularity) || !isfinite(model->walks) ||
-        model->walks < 0 || model->walk_neighbours < 1 || (model->walks > 0 && !inmo_kind_takes_walks(model->kind)))
+    /* Files before --popularity and --walks have none of theirs. */
+    if (!whole_number(dim, 1, 8192, &model->dim) || !whole_number(layers, 0, 16, &model->layers) ||
+        !real_number(alpha, 0, 1, &model->alpha_reached) ||
+        (popularity && !real_number(popularity, -2, 2, &model->popularity)) ||
+        (walks && !real_number(walks, 0, 1e6, &model->walks)) ||
+        (neighbours && !whole_number(neighbours, 1, 100000, &model->walk_neighbours)) ||
+        (model->walks > 0 && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
+    if (!neighbours)
+        model->walk_neighbours = INMO_WALK_NEIGHBOURS;
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
     if (!model->configuration || !model->record)
