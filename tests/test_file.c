@@ -56,7 +56,7 @@ static void an_ordinary_file_is_replaced_only_with_force(void **state)
 {
     (void)state;
     must(write_whole("plain", "one", 0));
-    must_fail(write_whole("plain", "two", 0), INMO_EXISTS, "--force");
+    must_fail(write_whole("plain", "two", 0), INMO_EXISTS, "`force`");
     has("plain", "one");
     must(write_whole("plain", "three", 1));
     has("plain", "three");
