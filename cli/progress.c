@@ -1,6 +1,6 @@
 /* progress.c - the hooks of long calls: a bar on a terminal, plain lines elsewhere, notes, and Ctrl-C.
  *
- *     training  [########............]  12/1000 epochs  1.21/s  loss 0.3456  ndcg@20 0.1234 (best 0.1250)  4:12 left
+ *   training  [########............]  12/1000 epochs  1.21/s  loss 0.3456  ndcg@20 0.1234 (best 0.1250)  4:12 left
  */
 #include "common.h"
 

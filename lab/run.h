@@ -6,7 +6,7 @@
  *
  * Evaluations of a model trained in a scenario:
  *
- *     transductive       "test"; of inmo models also "new-users-items": the same parts of the test as in that scenario
+ *     transductive       "test"; of inmo models also "new-users-items": the same parts of the test as there
  *     new-interactions   "without-new", "test" (what came after training is observed)
  *     new-users-items    "test" */
 #ifndef INMO_LAB_RUN_H

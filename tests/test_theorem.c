@@ -2,8 +2,8 @@
  *
  *   Theorem 1  All users and items templates, α = 0, no t_user and t_item: T_u = U S^-1 and T_i = V give
  *              E_u E_i' = U S V', whose error is the least any rank-d factorization can have.
- *   Theorem 2  With only some users as templates the error grows by no more than ‖U U' L Y‖, L marking the others, and
- *              ‖U U' L Y‖² <= Σ_{u not a template} ‖U_u‖² Σ_{i in N_u} d_i, the sum of the scores left out.
+ *   Theorem 2  With only some users as templates the error grows by no more than ‖U U' L Y‖, L marking the others,
+ *              and ‖U U' L Y‖² <= Σ_{u not a template} ‖U_u‖² Σ_{i in N_u} d_i, the sum of the scores left out.
  *
  * And what makes the model inductive: nodes with the same neighbours have the same embedding, to the last bit;
  * and the way back from the rows of a batch, which passes over their edges alone. */

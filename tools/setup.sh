@@ -10,11 +10,11 @@
 set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libzstd-dev zlib1g-dev
-    libjansson-dev libxxhash-dev libcmocka-dev python3 zstd locales)
+    libjansson-dev libxxhash-dev libcmocka-dev python3 python3-numpy clang-format zstd locales)
 
 case "${1-}" in
 '') ;;
-bench) packages+=(python3-torch python3-numpy python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind) ;;
+bench) packages+=(python3-torch python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind) ;;
 cross) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
 *)
     echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross]" >&2

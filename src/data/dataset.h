@@ -4,8 +4,8 @@
  *     valid   held out of train for early stopping; masked in the test
  *     test    what must be predicted
  *     later   training interactions that are observed only after training (inductive scenarios), else empty
- *     aside   validation interactions of new users and items: nobody looks at them, and they are masked in the test like
- *             the rest of valid, so that the test is the same whoever is new; else empty
+ *     aside   validation interactions of new users and items: nobody looks at them, and they are masked in the
+ *             test like the rest of valid, so that the test is the same whoever is new; else empty
  *
  * Each is compressed by user (rows users, columns items). All arrays are either owned (prepared in memory) or
  * borrowed from the memory map of a prepared directory. */

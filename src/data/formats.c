@@ -1,7 +1,8 @@
 /* formats.c - the layouts that are not fields with a separator: lists, and JSON lines.
  *
  *     list    user item item ...      a line a user, spaces or tabs between (LightGCN's files)
- *     json    {"user_id": "...", "business_id": "...", "stars": 4.0, "date": "..."}   an object a line (Yelp, Amazon)
+ *     json    {"user_id": "...", "business_id": "...", "stars": 4.0, "date": "..."}
+ *             an object a line (Yelp, Amazon)
  *
  * Lists cost what delimited text costs; JSON is parsed whole, review text included, at jansson's speed. */
 #include "data/record.h"

@@ -2,9 +2,9 @@
  * shares the work among threads. So the three steps are written over tiles of fixed size, each a call of
  * single-threaded BLAS or LAPACK, and the tiles are the parallelism:
  *
- *     A = L L'          for each k:  L_kk = chol(A_kk);  L_ik = A_ik L_kk'^-1;   A_ij -= L_ik L_jk'     (i >= j > k)
- *     W = L^-1          for each i:  W_ii = L_ii^-1;     W_ij = -W_ii Σ_{j<=m<i} L_im W_mj              (j < i)
- *     A^-1 = W' W       for each i:  P_ij = Σ_{m>=i} W_mi' W_mj                                         (j <= i)
+ *     A = L L'          for each k:  L_kk = chol(A_kk);  L_ik = A_ik L_kk'^-1;   A_ij -= L_ik L_jk'    (i >= j > k)
+ *     W = L^-1          for each i:  W_ii = L_ii^-1;     W_ij = -W_ii Σ_{j<=m<i} L_im W_mj             (j < i)
+ *     A^-1 = W' W       for each i:  P_ij = Σ_{m>=i} W_mi' W_mj                                        (j <= i)
  *
  * each in place over the lower triangle: a row of tiles is copied where a tile is still read after another has
  * written it. n³/3 flops each. */

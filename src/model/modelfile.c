@@ -6,7 +6,7 @@
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
  *                                                          or the table, users then items
  *     PROVIDER.NAME, BACKBONE.NAME, HEAD.NAME              their own parameters, one array each
- *     NAME.*                                               systems of their own shape: their tensors, by their rules
+ *     NAME.*                                               standalone models: their tensors, by their rules
  *
  * Everything is checked before it is believed: a file that passes its checksum may still have been written by
  * something else. */

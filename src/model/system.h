@@ -3,10 +3,10 @@
  * A system is a few named tensors and a function that scores all items for a few histories at a time:
  *
  *     closed form   fit:   graph, options -> tensors
- *     by steps      learn: one block of parameters, in which the tensors stand one after the other; the trainer that
- *                   all models share owns it, and does epochs, validation, early stopping and checkpoints
- *     on a graph    open:  tensors, graph -> a state; score: histories -> scores. Or, where a score is a dot product
- *                   after all, vectors of all nodes, and of somebody unseen by folding in
+ *     by steps      learn: one block of parameters, in which the tensors stand one after the other; the trainer
+ *                   that all models share owns it, and does epochs, validation, early stopping and checkpoints
+ *     on a graph    open:  tensors, graph -> a state; score: histories -> scores. Or, where a score is a dot
+ *                   product after all, vectors of all nodes, and of somebody unseen by folding in
  *
  * Ranking, validation, recommendation, explanation and files see nothing else. A new system is one file with one
  * of these structures, and its row in model.c. */
@@ -61,8 +61,8 @@ struct inmo_system {
     int personal;  /* 0: everybody gets the same scores */
     int new_users; /* serves anybody with a history */
     int new_items; /* offers items that were not there in training */
-    int additive; /* the score is a sum over the history: it can be taken apart, and item j alone finds what is like j */
-    int users; /* scored at once, at best */
+    int additive;  /* the score is a sum over the history: it can be taken apart, and item j alone finds its like */
+    int users;     /* scored at once, at best */
     const struct inmo_tensor_rule *tensor;
     size_t tensors;
     /* Changes the options' defaults, for the recipes "fast" and "paper" alike; NULL: leaves them. */

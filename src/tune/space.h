@@ -25,7 +25,8 @@ struct inmo_space {
     struct inmo_axis axis[INMO_SPACE_MOST_AXES];
     size_t axis_count;
     uint64_t size; /* points in it; 0: a range makes them countless */
-    int in_order; /* 1: trial n is point n, the last axis fastest; 0: by chance, no point of a countable space twice */
+    /* 1: trial n is point n, the last axis fastest; 0: by chance, no point of a countable space twice. */
+    int in_order;
     uint64_t seed; /* of that chance */
 };
 

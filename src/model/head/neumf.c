@@ -1,7 +1,8 @@
 /* neumf.c - see neumf.h: a training step over the pairs of a batch.
  *
  *     1  halves of the first layer, by rows
- *     2  pairs, some positives at a time: both layers, scores, loss, and back to the first layer's sums; dW2 on the way
+ *     2  pairs, some positives at a time: both layers, scores, loss, and back to the first layer's sums;
+ *        dW2 on the way
  *     3  rows: the pairs' parts added up, dr, dW1
  *
  * What stands between 1 and 3 for a pair is d numbers; the rest never leaves the cache of the core that made it.

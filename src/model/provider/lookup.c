@@ -1,7 +1,7 @@
 /* lookup.c - e_v is row v of a learned table. What of a node without a row? Two providers that learn alike:
  *
  *     lookup    has no embedding for it (zeros here; callers that would show a result for it refuse before)
- *     average   gives it the mean of all rows, and leaves the rest to the backbone: the postprocessing of IMC-GAE */
+ *     average   gives it the mean of all rows, and leaves the rest to the backbone: IMC-GAE's postprocessing */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/start.h"

@@ -1,6 +1,6 @@
 /* knn.c - item-knn: items are alike when the same users took them, and each item listens to its k nearest.
  *
- *     c_ij = |N_i ∩ N_j|     cosine  s_ij = c_ij / (√(d_i d_j) + h)     jaccard  s_ij = c_ij / (d_i + d_j - c_ij + h)
+ *     c_ij = |N_i ∩ N_j|   cosine  s_ij = c_ij / (√(d_i d_j) + h)     jaccard  s_ij = c_ij / (d_i + d_j - c_ij + h)
  *     score(H, i) = Σ_{j in H, j among the k nearest of i} s_ij
  *
  * h is the shrinkage. Tensors: item-knn.offset (I + 1), .item, .weight: row j holds the items that listen to j,

@@ -1,8 +1,8 @@
 /* mult_vae.h - the network of Mult-VAE (Liang, Krishnan, Hoffman, Jebara 2018): loss and gradient of a batch of
  * users.
  *
- *     history -> dropped, scaled rows of `in`, summed -> tanh -> (mean, log-variance) -> sample -> tanh -> all items
- *        n                    (d)                                    (z, z)              (z)      (d)      (I)
+ *    history -> dropped, scaled rows of `in`, summed -> tanh -> (mean, log-variance) -> sample -> tanh -> all items
+ *       n                    (d)                                    (z, z)              (z)      (d)      (I)
  *
  * docs/math.md has the formulas. The first layer is a gather over the history and its gradient a gather over the
  * items' users. The last one, B I d multiplications thrice, takes nearly all the time: blocks of users, and in
