@@ -1,5 +1,5 @@
-/* bench.h - measures the machine, and how near to its limits the engine works. Part of the program (inmo bench), not
- * of libinmo; conventions as in inmo.h. */
+/* bench.h - measures the machine, and how near to its limits the engine works. Part of the program (inmo bench),
+ * not of libinmo; conventions as in inmo.h. */
 #ifndef INMO_LIMIT_BENCH_H
 #define INMO_LIMIT_BENCH_H
 
