@@ -1,5 +1,5 @@
 /* decode.h - the bytes of a file (unpack.h) as UTF-8 text. UTF-8 passes through unchanged and unchecked; UTF-16 and
- * UTF-32 are recognised from the first bytes, with and without a byte order mark; any other encoding must be named. */
+ * UTF-32 are recognised from the first bytes, with and without a byte order mark; any other must be named. */
 #ifndef INMO_DATA_DECODE_H
 #define INMO_DATA_DECODE_H
 

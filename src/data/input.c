@@ -67,8 +67,8 @@ static enum inmo_status refill(struct inmo_input *input, size_t keep, struct inm
     return status;
 }
 
-/* Looks at the first bytes: passes over a mark, and finds out whether CR alone ends the lines. A CR in the middle of
- * a line is text, so one LF is enough to say no. The last byte seen may be the CR of a CR LF. */
+/* Looks at the first bytes: passes over a mark, and finds out whether CR alone ends the lines. A CR in the middle
+ * of a line is text, so one LF is enough to say no. The last byte seen may be the CR of a CR LF. */
 static enum inmo_status look_at_beginning(struct inmo_input *input, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
