@@ -174,9 +174,10 @@ void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *inf
 
 int inmo_model_tensor(const struct inmo_model *model, size_t n, struct inmo_tensor_info *info)
 {
-    const struct inmo_tensor *tensor = model->tensor + n;
+    const struct inmo_tensor *tensor;
     if (n >= model->tensors)
         return 0;
+    tensor = model->tensor + n;
     *info = (struct inmo_tensor_info){tensor->name, inmo_dtype_name(tensor->dtype), tensor->rows, tensor->columns,
                                       tensor->data};
     return 1;
