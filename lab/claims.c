@@ -45,15 +45,14 @@ static const float *of_users(const struct inmo_lab *lab, size_t row, size_t seed
     return found && number >= 0 ? (*run)->ndcg[number] : NULL;
 }
 
-/* difference (users): mean over the seeds in which the user counts; NAN where there is none. 0: a system has no
- * result. */
+/* difference (users): mean over the seeds in which the user counts, so many of them in seeds (users); NAN where there
+ * is none. 0: a system has no result. */
 static int differences(const struct inmo_lab *lab, size_t better, size_t worse, int of_new_users,
-                       double *difference)
+                       double *difference, int *seeds)
 {
-    for (int64_t u = 0; u < lab->users; u++)
-        difference[u] = 0;
-    int *seeds = inmo_alloc_zero((size_t)lab->users, sizeof *seeds);
-    int complete = seeds != NULL;
+    int complete = 1;
+    memset(difference, 0, (size_t)lab->users * sizeof *difference);
+    memset(seeds, 0, (size_t)lab->users * sizeof *seeds);
     for (size_t s = 0; s < lab->seeds && complete; s++) {
         const struct inmo_lab_run *a, *b;
         const float *x = of_users(lab, better, s, &a), *y = of_users(lab, worse, s, &b);
@@ -66,19 +65,20 @@ static int differences(const struct inmo_lab *lab, size_t better, size_t worse, 
     }
     for (int64_t u = 0; u < lab->users && complete; u++)
         difference[u] = seeds[u] > 0 ? difference[u] / seeds[u] : NAN;
-    inmo_free(seeds);
     return complete;
 }
 
 enum inmo_status inmo_lab_claims(const struct inmo_lab *lab, json_t *list, struct inmo_error *error)
 {
     double *difference = inmo_alloc((size_t)lab->users, sizeof *difference);
-    enum inmo_status status = difference ? INMO_OK : inmo_fail_memory(error, "the tests");
+    int *seeds = inmo_alloc((size_t)lab->users, sizeof *seeds);
+    enum inmo_status status = difference && seeds ? INMO_OK : inmo_fail_memory(error, "the tests");
     for (size_t n = 0; n < sizeof claims / sizeof *claims && !status; n++) {
         size_t better = find_row(lab, claims[n].experiment, claims[n].better);
         size_t worse = find_row(lab, claims[n].experiment, claims[n].worse);
         struct inmo_paired_test test;
-        if (better == NONE || worse == NONE || !differences(lab, better, worse, claims[n].of_new_users, difference))
+        if (better == NONE || worse == NONE ||
+            !differences(lab, better, worse, claims[n].of_new_users, difference, seeds))
             continue;
         status = inmo_paired_test(difference, lab->users, &test, error);
         if (!status)
@@ -88,6 +88,7 @@ enum inmo_status inmo_lab_claims(const struct inmo_lab *lab, json_t *list, struc
                                                   100 * test.mean, "low", 100 * test.low, "high", 100 * test.high,
                                                   "p", test.p));
     }
+    inmo_free(seeds);
     inmo_free(difference);
     return status;
 }

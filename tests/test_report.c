@@ -1,0 +1,337 @@
+/* test_report.c - the paper's claims, tables and figures from results made by hand: what is claimed when it is true,
+ * when it is false and when a result is missing; and what the page says.
+ *
+ *     test_report               the tests
+ *     test_report --write DIR   DIR/report.json, .html and .md of the same results, for check_page.py */
+#include "support.h"
+
+#include "lab/lab.h"
+
+#include <jansson.h>
+
+enum { USERS = 60, SEEDS = 2 };
+
+/* ---- A lab with results for every row ------------------------------------------------------------------------ */
+
+/* NDCG of a system: rows of the paper's claims get these, the others something between. */
+static const struct {
+    const char *label;
+    double ndcg;
+} chosen[] = {
+    {"INMO-LGCN", 0.50}, {"LightGCN", 0.30}, /* a claim that holds */
+    {"INMO-MF", 0.20},   {"MF", 0.40},       /* one that is false */
+    {"INMO-MF*", 0.40},                      /* neither: the same as MF */
+};
+
+static double ndcg_of(const struct inmo_lab_row *row, size_t number)
+{
+    for (size_t n = 0; n < COUNT(chosen); n++)
+        if (strcmp(row->label, chosen[n].label) == 0)
+            return chosen[n].ndcg;
+    return 0.1 + 0.001 * (double)(number % 97);
+}
+
+static json_t *result_of(const struct inmo_lab_row *row, double ndcg, size_t seed)
+{
+    static const char *const group[] = {"all", "new-users", "new-items", "old-users", "old-items"};
+    json_t *groups = json_object(), *record = json_array(), *result;
+    for (size_t n = 0; n < COUNT(group); n++)
+        json_object_set_new(groups, group[n],
+                            json_pack("{si sf sf sf}", "users", USERS, "recall", ndcg / 2, "precision", ndcg / 10,
+                                      "ndcg", ndcg + 0.01 * (double)seed));
+    for (int epoch = 0; epoch < 50; epoch++)
+        json_array_append_new(record, json_pack("{si sf so}", "epoch", epoch, "loss", 0.7, "ndcg@20",
+                                                epoch % 2 ? json_null() : json_real(ndcg * epoch / 50)));
+    result = json_pack("{ss s[{ss sf sf so}] si si sf sf sf ss si so}", "system", row->label, "evaluations", "name",
+                       row->evaluation, "seconds", 0.5, "inference_seconds", 0.003, "groups", groups, "epochs", 50,
+                       "best_epoch", 48, "valid", ndcg, "seconds", 12.5, "seconds_per_epoch", 0.25, "stopped",
+                       "epochs", "parameters", 1234567, "record", record);
+    assert_non_null(result);
+    return result;
+}
+
+struct made {
+    struct inmo_lab lab;
+    struct inmo_reproduce_options options;
+};
+
+static void make_lab(struct made *made, const char *const *experiment, size_t count)
+{
+    struct inmo_error error = {0};
+    struct inmo_lab *lab = &made->lab;
+    *made = (struct made){0};
+    inmo_reproduce_options_init(&made->options);
+    lab->options = &made->options;
+    lab->source = "a<b> & \"c\" | *d*.tsv";
+    lab->data.log = grouped_log(40, 24, 8, 5);
+    lab->users = USERS;
+    lab->items = 24;
+    lab->interactions = 320;
+    lab->seeds = SEEDS;
+    lab->seed[0] = 1;
+    lab->seed[1] = 7;
+    lab->row = inmo_alloc(4096, sizeof *lab->row);
+    for (size_t n = 0; n < count; n++)
+        for (size_t k = 0; inmo_lab_experiment_at(k); k++)
+            if (strcmp(inmo_lab_experiment_at(k)->name, experiment[n]) == 0) {
+                struct inmo_lab_row *row = NULL;
+                size_t rows = 0;
+                lab->experiment[lab->experiments++] = inmo_lab_experiment_at(k);
+                must(inmo_lab_rows(inmo_lab_experiment_at(k), &row, &rows, &error));
+                assert_true(lab->rows + rows <= 4096);
+                memcpy(lab->row + lab->rows, row, rows * sizeof *row);
+                lab->rows += rows;
+                inmo_free(row);
+            }
+    assert_int_equal(lab->experiments, count);
+    lab->runs = lab->rows * SEEDS;
+    lab->run = inmo_alloc_zero(lab->runs, sizeof *lab->run);
+    lab->run_of = inmo_alloc(lab->runs, sizeof *lab->run_of);
+    for (size_t n = 0; n < lab->runs; n++) {
+        struct inmo_lab_run *run = &lab->run[n];
+        const struct inmo_lab_row *row = &lab->row[n / SEEDS];
+        double ndcg = ndcg_of(row, n / SEEDS);
+        lab->run_of[n] = n;
+        run->system = row->system;
+        run->seed = lab->seed[n % SEEDS];
+        snprintf(run->name, sizeof run->name, "%016zx", n);
+        run->users = USERS;
+        run->ndcg[0] = inmo_alloc(USERS, sizeof(float));
+        run->is_new = inmo_alloc(USERS, 1);
+        for (int u = 0; u < USERS; u++) {
+            run->ndcg[0][u] = (float)(ndcg + 0.001 * (u % 5));
+            run->is_new[u] = u % 3 == 0;
+        }
+        run->result = result_of(row, ndcg, n % SEEDS);
+    }
+}
+
+static void free_lab(struct made *made)
+{
+    for (size_t n = 0; n < made->lab.runs; n++)
+        inmo_lab_run_free(&made->lab.run[n]);
+    inmo_free(made->lab.run);
+    inmo_free(made->lab.run_of);
+    inmo_free(made->lab.row);
+    inmo_lab_data_free(&made->lab.data);
+    inmo_log_free((struct inmo_log *)made->lab.data.log);
+}
+
+static struct inmo_lab_run *run_of(struct made *made, const char *label, size_t seed)
+{
+    for (size_t r = 0; r < made->lab.rows; r++)
+        if (strcmp(made->lab.row[r].label, label) == 0)
+            return &made->lab.run[r * SEEDS + seed];
+    fail_msg("no row %s", label);
+    return NULL;
+}
+
+/* The system cannot do it: no numbers, and a reason. */
+static void take_result(struct made *made, const char *label, const char *reason)
+{
+    for (size_t s = 0; s < SEEDS; s++) {
+        struct inmo_lab_run *run = run_of(made, label, s);
+        json_object_set_new(run->result, "evaluations", json_array());
+        json_object_set_new(run->result, "error", json_string(reason));
+    }
+}
+
+/* ---- Claims -------------------------------------------------------------------------------------------------- */
+
+static const json_t *claim_of(const json_t *claims, const char *better, const char *worse)
+{
+    json_t *claim;
+    size_t n;
+    json_array_foreach((json_t *)claims, n, claim)
+    {
+        if (strcmp(json_string_value(json_object_get(claim, "better")), better) == 0 &&
+            strcmp(json_string_value(json_object_get(claim, "worse")), worse) == 0)
+            return claim;
+    }
+    return NULL;
+}
+
+static double number_in(const json_t *claim, const char *key)
+{
+    assert_non_null(claim);
+    return json_number_value(json_object_get(claim, key));
+}
+
+static void test_claims(void **state)
+{
+    static const char *const table2[] = {"table2"};
+    struct inmo_error error = {0};
+    struct made made;
+    json_t *claims = json_array();
+    const json_t *claim;
+    (void)state;
+    make_lab(&made, table2, 1);
+    take_result(&made, "INMO-LGCN*", "it cannot");
+    must(inmo_lab_claims(&made.lab, claims, &error));
+    claim = claim_of(claims, "INMO-LGCN", "LightGCN"); /* true: 20 more of 100 for everybody */
+    assert_near(number_in(claim, "mean"), 20, 1e-5);
+    assert_int_equal(number_in(claim, "users"), USERS);
+    assert_true(number_in(claim, "p") < 0.001);
+    claim = claim_of(claims, "INMO-MF", "MF"); /* false */
+    assert_near(number_in(claim, "mean"), -20, 1e-5);
+    assert_true(number_in(claim, "p") < 0.001 && number_in(claim, "high") < 0);
+    claim = claim_of(claims, "INMO-MF*", "MF"); /* no difference */
+    assert_near(number_in(claim, "mean"), 0, 1e-12);
+    assert_near(number_in(claim, "p"), 1, 0);
+    assert_null(claim_of(claims, "INMO-LGCN*", "LightGCN")); /* a result is missing */
+    assert_null(claim_of(claims, "INMO-LGCN", "Popular"));   /* table 4 was not asked for */
+    json_decref(claims);
+    free_lab(&made);
+}
+
+/* Only those who are new count in a claim about new users. */
+static void test_claims_of_new_users(void **state)
+{
+    static const char *const table4[] = {"table4"};
+    struct inmo_error error = {0};
+    struct made made;
+    json_t *claims = json_array();
+    (void)state;
+    make_lab(&made, table4, 1);
+    for (size_t s = 0; s < SEEDS; s++)
+        for (int u = 0; u < USERS; u++) /* the others lose by far */
+            run_of(&made, "INMO-LGCN", s)->ndcg[0][u] = u % 3 == 0 ? 0.9f : 0;
+    must(inmo_lab_claims(&made.lab, claims, &error));
+    assert_int_equal(number_in(claim_of(claims, "INMO-LGCN", "Popular"), "users"), USERS / 3);
+    assert_true(number_in(claim_of(claims, "INMO-LGCN", "Popular"), "low") > 50);
+    json_array_clear(claims);
+    for (size_t s = 0; s < SEEDS; s++) { /* a run that does not say who is new decides nothing */
+        inmo_free(run_of(&made, "Popular", s)->is_new);
+        run_of(&made, "Popular", s)->is_new = NULL;
+    }
+    must(inmo_lab_claims(&made.lab, claims, &error));
+    assert_null(claim_of(claims, "INMO-LGCN", "Popular"));
+    json_decref(claims);
+    free_lab(&made);
+}
+
+/* A user's difference is the mean over the seeds in which the user counts. */
+static void test_seeds_of_a_user(void **state)
+{
+    static const char *const table2[] = {"table2"};
+    struct inmo_error error = {0};
+    struct made made;
+    json_t *claims = json_array();
+    (void)state;
+    make_lab(&made, table2, 1);
+    for (int u = 0; u < USERS; u++) {
+        run_of(&made, "INMO-MF", 0)->ndcg[0][u] = u ? 0.5f : NAN;
+        run_of(&made, "INMO-MF", 1)->ndcg[0][u] = u ? NAN : 0.7f;
+        run_of(&made, "MF", 0)->ndcg[0][u] = run_of(&made, "MF", 1)->ndcg[0][u] = u < USERS - 1 ? 0.4f : NAN;
+    }
+    must(inmo_lab_claims(&made.lab, claims, &error));
+    assert_int_equal(number_in(claim_of(claims, "INMO-MF", "MF"), "users"), USERS - 1);
+    assert_near(number_in(claim_of(claims, "INMO-MF", "MF"), "mean"), (30 + 10 * (USERS - 2)) / (USERS - 1.0),
+                1e-4);
+    json_decref(claims);
+    free_lab(&made);
+}
+
+/* Memory that is short is an error, not a claim that is missing. */
+static void test_claims_without_memory(void **state)
+{
+    static const char *const table2[] = {"table2"};
+    struct made made;
+    enum inmo_status status = INMO_MEMORY;
+    (void)state;
+    make_lab(&made, table2, 1);
+    for (long n = 0; status == INMO_MEMORY; n++) {
+        struct inmo_error error = {0};
+        json_t *claims = json_array();
+        inmo_alloc_fail_after(n);
+        status = inmo_lab_claims(&made.lab, claims, &error);
+        inmo_alloc_fail_after(-1);
+        assert_true(status == INMO_MEMORY || (status == INMO_OK && json_array_size(claims) > 4));
+        json_decref(claims);
+    }
+    free_lab(&made);
+}
+
+/* ---- What the page is made of -------------------------------------------------------------------------------- */
+
+static const char *const everything[] = {"table1", "table2", "table3",    "table4", "table5",
+                                         "error",  "time",   "templates", "beta",   "annealing"};
+
+static void find_everything(struct made *made, json_t **findings)
+{
+    struct inmo_error error = {0};
+    make_lab(made, everything, COUNT(everything));
+    take_result(made, "NGCF", "<no> & \"never\" | *ever*");
+    must(inmo_lab_findings(&made->lab, findings, &error));
+}
+
+static void test_findings(void **state)
+{
+    struct made made;
+    json_t *findings = NULL, *table, *row;
+    size_t n, bold = 0;
+    (void)state;
+    find_everything(&made, &findings);
+    assert_int_equal(json_array_size(json_object_get(findings, "experiments")), COUNT(everything));
+    table = json_array_get(json_object_get(findings, "experiments"), 1);
+    json_array_foreach(json_object_get(table, "rows"), n, row)
+    {
+        const char *label = json_string_value(json_object_get(row, "label"));
+        json_t *cell = json_array_get(json_object_get(row, "cells"), 2); /* NDCG@20 */
+        bold += json_is_true(json_object_get(cell, "best"));
+        if (strcmp(label, "INMO-LGCN") == 0) { /* seeds 0.50 and 0.51 */
+            assert_near(number_in(cell, "mean"), 50.5, 1e-9);
+            assert_near(number_in(cell, "deviation"), sqrt(0.5), 1e-9);
+            assert_true(json_is_true(json_object_get(cell, "best")));
+        }
+        if (strcmp(label, "NGCF") == 0) {
+            assert_true(json_is_null(json_object_get(cell, "mean")));
+            assert_non_null(json_object_get(row, "reason"));
+        }
+    }
+    assert_int_equal(bold, 1);
+    json_decref(findings);
+    free_lab(&made);
+}
+
+/* ---- For check_page.py --------------------------------------------------------------------------------------- */
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    char path[4096];
+    assert_non_null(text);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    write_bytes(path, text, strlen(text));
+}
+
+static int write_report(const char *folder)
+{
+    struct made made;
+    json_t *findings = NULL;
+    char *json, *html, *markdown;
+    find_everything(&made, &findings);
+    json = json_dumps(findings, JSON_REAL_PRECISION(17));
+    html = inmo_lab_html(findings);
+    markdown = inmo_lab_markdown(findings);
+    write_text(folder, "report.json", json);
+    write_text(folder, "report.html", html);
+    write_text(folder, "report.md", markdown);
+    inmo_free(markdown);
+    inmo_free(html);
+    free(json);
+    json_decref(findings);
+    free_lab(&made);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claims),          cmocka_unit_test(test_claims_of_new_users),
+        cmocka_unit_test(test_seeds_of_a_user), cmocka_unit_test(test_claims_without_memory),
+        cmocka_unit_test(test_findings),
+    };
+    if (argc == 3 && strcmp(argv[1], "--write") == 0)
+        return write_report(argv[2]);
+    return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}
