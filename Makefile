@@ -2,8 +2,11 @@
 
 PREFIX ?= /usr/local
 DATA ?= ../shared/data
+# How many tests run at once, and how long each fuzz target does.
+JOBS ?= $(shell nproc)
+SECONDS ?= 60
 
-.PHONY: all demo test test-asan test-data test-aarch64 bench install clean help setup
+.PHONY: all demo test test-asan test-tsan test-data test-aarch64 fuzz coverage bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -13,12 +16,17 @@ demo: all
 	@tools/demo.sh
 
 test: all
-	@ctest --preset release -j 2
+	@ctest --preset release -j $(JOBS)
 
 test-asan: setup
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan
-	@ctest --preset asan -j 2
+	@ctest --preset asan -j $(JOBS)
+
+test-tsan: setup-clang
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan
+	@ctest --preset tsan -j $(JOBS)
 
 test-data: all
 	@tests/data/run.sh $(DATA)
@@ -26,6 +34,21 @@ test-data: all
 test-aarch64:
 	@tools/setup.sh cross
 	@tools/test-aarch64.sh
+
+fuzz: setup-clang
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz
+	@fuzz/run.sh $(SECONDS)
+
+coverage:
+	@tools/setup.sh coverage
+	@cmake --preset coverage >/dev/null
+	@cmake --build --preset coverage
+	@find build-coverage -name '*.gcda' -delete
+	@ctest --preset coverage -j $(JOBS) | tail -n 5
+	@gcovr --root . --filter 'src/' --filter 'cli/' --filter 'lab/' --filter 'limit/' --exclude-throw-branches \
+	    --txt build-coverage/coverage.txt --html-details build-coverage/coverage.html --print-summary build-coverage
+	@echo "each file: build-coverage/coverage.txt; each line: build-coverage/coverage.html"
 
 bench: setup-bench all
 	@cmake --build --preset release --target bench
@@ -35,22 +58,28 @@ install: all
 	@cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-aarch64 demo-out
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 demo-out
 
 setup:
 	@tools/setup.sh
 
-.PHONY: setup-bench
+.PHONY: setup-bench setup-clang
 setup-bench:
 	@tools/setup.sh bench
+
+setup-clang:
+	@tools/setup.sh clang
 
 help:
 	@echo "make            build the library and the program: build/inmo"
 	@echo "make demo       a tour in demo-out/: a log, three models, their scores, recommendations with reasons"
 	@echo "make test       all tests that need no data"
-	@echo "make test-asan  the same with the address and undefined-behaviour sanitizers, in build-asan/"
+	@echo "make test-asan  the tests with the address and undefined-behaviour sanitizers, in build-asan/"
+	@echo "make test-tsan  the tests with the thread sanitizer, in build-tsan/ (installs clang)"
 	@echo "make test-data  tests on real data sets, skipped where DATA=$(DATA) does not have them"
 	@echo "make test-aarch64  the tests on 64-bit ARM: cross-compiled, run by qemu (installs both)"
+	@echo "make fuzz       everything that is read from outside, with changed bytes, SECONDS=$(SECONDS) each (installs clang)"
+	@echo "make coverage   which lines and branches the tests reach (installs gcovr)"
 	@echo "make bench      speed beside PyTorch, GraphBLAS, librsb and faiss (installs them)"
 	@echo "make install    to PREFIX=$(PREFIX); DESTDIR is honoured"
 	@echo "make clean      remove everything that was built"

@@ -4,6 +4,9 @@
 #     tools/setup.sh          what building and testing need
 #     tools/setup.sh bench    the same, and what the comparisons in bench/ need
 #     tools/setup.sh cross    the same, and what tools/test-aarch64.sh needs
+#     tools/setup.sh clang    the same, and clang with its OpenMP, for make fuzz and make test-tsan
+#     tools/setup.sh fuzz     another name for it
+#     tools/setup.sh coverage the same, and gcovr, for make coverage
 #
 # Asks dpkg which packages are missing and installs only those (as root, or through sudo). Says nothing when
 # nothing is missing, and does not touch the network then.
@@ -15,9 +18,11 @@ packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapack
 case "${1-}" in
 '') ;;
 bench) packages+=(python3-torch python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind) ;;
+clang | fuzz) packages+=(clang libomp-dev) ;;
+coverage) packages+=(gcovr) ;;
 cross) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
 *)
-    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross]" >&2
+    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross|clang|fuzz|coverage]" >&2
     exit 2
     ;;
 esac
