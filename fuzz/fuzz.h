@@ -1,5 +1,5 @@
-/* fuzz.h - what the fuzz targets share. A target gets any bytes, writes them to a file where the reader expects one,
- * reads it, and uses what was read. It must come back; what it checks itself is the contract of inmo.h:
+/* fuzz.h - what the fuzz targets share. A target gets any bytes, writes them to a file where the reader expects
+ * one, reads it, and uses what was read. It must come back; what it checks itself is the contract of inmo.h:
  *
  *     a call that fails says why in one sentence, with the code it returns
  *     what was read can be used without a fault
@@ -24,8 +24,8 @@ inmo_fuzz_call inmo_fuzz_log, inmo_fuzz_dataset, inmo_fuzz_model, inmo_fuzz_chec
 
 /* Prints the sentence and aborts: how a target says that something is wrong. */
 void inmo_fuzz_broken(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/* Aborts unless the outcome of a call is as inmo.h promises. Returns 1 when it succeeded. With INMO_FUZZ_SHOW in the
- * environment every failure is printed. */
+/* Aborts unless the outcome of a call is as inmo.h promises. Returns 1 when it succeeded. With INMO_FUZZ_SHOW in
+ * the environment every failure is printed. */
 int inmo_fuzz_ended(const char *call, enum inmo_status status, const struct inmo_error *error);
 
 /* What was read has been used: said by a target when an input is whole. How often that was so. */
@@ -42,7 +42,8 @@ int inmo_fuzz_reseal(uint8_t *data, size_t size);
 /* The same on a copy, which the caller frees. */
 uint8_t *inmo_fuzz_resealed(const uint8_t *data, size_t size);
 
-/* A small data set from a fixed log, with 7 users and 6 items, for the caller to free; and one that is made once. */
+/* A small data set from a fixed log, with 7 users and 6 items, for the caller to free; and one that is made
+ * once. */
 struct inmo_dataset *inmo_fuzz_prepared(const char *scenario);
 const struct inmo_dataset *inmo_fuzz_dataset_at_hand(void);
 /* Options of a training that takes a millisecond. */

@@ -1,6 +1,6 @@
-/* replay.c - runs files through a target, one after the other: `replay TARGET FILE-OR-FOLDER...`. A fault ends it, as
- * it ends the fuzzer; the last line printed names the file. At least one file must be whole, so that seeds that have
- * become stale are noticed. */
+/* replay.c - runs files through a target, one after the other: `replay TARGET FILE-OR-FOLDER...`. A fault ends it,
+ * as it ends the fuzzer; the last line printed names the file. At least one file must be whole, so that seeds that
+ * have become stale are noticed. */
 #include "fuzz.h"
 
 #include <dirent.h>

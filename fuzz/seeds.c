@@ -1,6 +1,6 @@
 /* seeds.c - writes the seed corpus from synthetic data: `seeds FOLDER` makes FOLDER/TARGET/NAME. Small files that
- * between them have every format, every kind of model part and every field; found.* beside them are inputs that once
- * showed a fault, and are not touched. */
+ * between them have every format, every kind of model part and every field; found.* beside them are inputs that
+ * once showed a fault, and are not touched. */
 #include "fuzz.h"
 
 #include "base/tensorfile.h"
@@ -28,7 +28,7 @@ static void put(const char *target, const char *name, const char *text)
         inmo_fuzz_broken("cannot write %s", name);
 }
 
-/* ---- Texts: logs, trials, configurations ----------------------------------------------------------------------- */
+/* ---- Texts: logs, trials, configurations ------------------------------------------------------------------- */
 
 static const struct {
     const char *target, *name, *text;
@@ -75,7 +75,7 @@ static const struct {
     {"config", "unknown", "a\nunknown = 1\n"},
 };
 
-/* ---- Files of named arrays ------------------------------------------------------------------------------------- */
+/* ---- Files of named arrays --------------------------------------------------------------------------------- */
 
 static void must(enum inmo_status status, const struct inmo_error *error)
 {
@@ -109,7 +109,8 @@ static void put_model(const char *name)
     inmo_model_free(model);
 }
 
-/* Changes to a checkpoint whose header is about this long: a row far ahead of its time, and one that was never there. */
+/* Changes to a checkpoint whose header is about this long: a row far ahead of its time, and one that was never
+ * there. */
 static void put_rows(void)
 {
     static const uint32_t change[] = {2048, 0x7fffffff, 2112, 0xffffffff};

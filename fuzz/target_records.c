@@ -81,8 +81,8 @@ static void resume(const struct inmo_train_options *options, const uint8_t *file
     }
 }
 
-/* The input is a checkpoint of another day: it gets the fingerprint of this training, as one with another is refused
- * before anything else in it is looked at. */
+/* The input is a checkpoint of another day: it gets the fingerprint of this training, as one with another is
+ * refused before anything else in it is looked at. */
 void inmo_fuzz_checkpoint(const uint8_t *data, size_t size)
 {
     struct inmo_train_options options;
@@ -103,8 +103,8 @@ void inmo_fuzz_checkpoint(const uint8_t *data, size_t size)
     free(copy);
 }
 
-/* Checkpoints of mf also say how far Adam is behind in each row. They are too large for a corpus: the input is a list
- * of changes to one that is made here, each a place (4 bytes) and what stands there instead (4 bytes). */
+/* Checkpoints of mf also say how far Adam is behind in each row. They are too large for a corpus: the input is a
+ * list of changes to one that is made here, each a place (4 bytes) and what stands there instead (4 bytes). */
 void inmo_fuzz_rows(const uint8_t *data, size_t size)
 {
     enum { CHANGE = 8 };

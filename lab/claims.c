@@ -45,8 +45,8 @@ static const float *of_users(const struct inmo_lab *lab, size_t row, size_t seed
     return found && number >= 0 ? (*run)->ndcg[number] : NULL;
 }
 
-/* difference (users): mean over the seeds in which the user counts, so many of them in seeds (users); NAN where there
- * is none. 0: a system has no result. */
+/* difference (users): mean over the seeds in which the user counts, so many of them in seeds (users); NAN where
+ * there is none. 0: a system has no result. */
 static int differences(const struct inmo_lab *lab, size_t better, size_t worse, int of_new_users,
                        double *difference, int *seeds)
 {

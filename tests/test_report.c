@@ -1,5 +1,5 @@
-/* test_report.c - the paper's claims, tables and figures from results made by hand: what is claimed when it is true,
- * when it is false and when a result is missing; and what the page says.
+/* test_report.c - the paper's claims, tables and figures from results made by hand: what is claimed when it is
+ * true, when it is false and when a result is missing; and what the page says.
  *
  *     test_report               the tests
  *     test_report --write DIR   DIR/report.json, .html and .md of the same results, for check_page.py */

@@ -11,9 +11,10 @@ int inmo_threads(void);
 
 /* Between these two OpenBLAS works on the thread that calls it. All our dense products want that: rows, blocks and
  * tiles are the parallelism, and a product cut up among OpenBLAS's own threads may have other bytes. Its number of
- * threads belongs to the process, so it is owned here: the first hold notes it and sets one thread, the last release
- * sets what was there (unless somebody else has changed it meanwhile). Holds nest, and come from any thread. A scorer
- * holds as long as it is open, and so does a training: requests find one thread and change nothing. */
+ * threads belongs to the process, so it is owned here: the first hold notes it and sets one thread, the last
+ * release sets what was there (unless somebody else has changed it meanwhile). Holds nest, and come from any
+ * thread. A scorer holds as long as it is open, and so does a training: requests find one thread and change
+ * nothing. */
 void inmo_blas_hold(void);
 void inmo_blas_release(void);
 

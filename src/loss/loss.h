@@ -6,9 +6,9 @@
  * A step knows nothing of the loss but this structure. A loss is one file that defines one such structure, and its
  * line in the table of loss.c, from which --loss takes its choices and its help.
  *
- * Scores are dot products of rows of r, unless the model has a head (model/head.h), which scores pairs by itself. A loss
- * that can judge any scores of pairs has judge_pairs and fits models with a head; one that has nothing but judge_pairs
- * goes by pairs in every model, with the dot product as the head. */
+ * Scores are dot products of rows of r, unless the model has a head (model/head.h), which scores pairs by itself. A
+ * loss that can judge any scores of pairs has judge_pairs and fits models with a head; one that has nothing but
+ * judge_pairs goes by pairs in every model, with the dot product as the head. */
 #ifndef INMO_LOSS_LOSS_H
 #define INMO_LOSS_LOSS_H
 
@@ -38,7 +38,8 @@ struct inmo_loss {
     int batch_is_users; /* --batch counts users, and create fits it to the log; 0: positives, fitted beforehand */
     int names_all;      /* a batch is all nodes in order, so that r and dr have a row for every node; such batches
                                 are not made ahead */
-    int mean_over_pairs; /* the mean is over all pairs and not over positives: an item's place counts that much less */
+    /* the mean is over all pairs and not over positives: an item's place counts that much less */
+    int mean_over_pairs;
     enum inmo_l2_place l2;
 
     /* Places of a batch: how many nodes it names, repeats included. The first --batch of them are users. */
@@ -51,18 +52,19 @@ struct inmo_loss {
                                struct inmo_error *error);
     void (*destroy)(struct inmo_loss_state *state);
     int64_t (*steps_per_epoch)(const struct inmo_loss_state *state);
-    /* The batch of a step, a function of (seed, step). Called from several threads at once for different steps, unless
-     * names_all. */
+    /* The batch of a step, a function of (seed, step). Called from several threads at once for different steps,
+     * unless names_all. */
     void (*draw)(struct inmo_loss_state *state, int64_t step, struct inmo_grouping *grouping);
-    /* Loss of the batch drawn last into this grouping; r, dr: (rows of the grouping, width); dr is written whole. */
+    /* Loss of the batch drawn last into this grouping; r, dr: (rows of the grouping, width); dr is written
+     * whole. */
     double (*judge)(struct inmo_loss_state *state, const struct inmo_grouping *grouping, const float *r, float *dr);
     /* See struct inmo_pairs (model/head.h); the context is the state. L2 is the step's. */
     double (*judge_pairs)(const void *state, int32_t first, int32_t positives, const float *score, float *ds);
     /* What each row counts in the mean over the batch, times factor, for losses that a provider adds. */
     void (*weigh)(const struct inmo_loss_state *state, const struct inmo_grouping *grouping, double factor,
                   float *weight);
-    /* The same loss as triples of rows of x, l2 included, for a step that goes on with a row while it is in the cache
-     * (train/pairwise.h); NULL: it does not consist of triples. */
+    /* The same loss as triples of rows of x, l2 included, for a step that goes on with a row while it is in the
+     * cache (train/pairwise.h); NULL: it does not consist of triples. */
     struct inmo_triples (*triples)(const struct inmo_loss_state *state, const struct inmo_grouping *grouping,
                                    const float *x);
 };

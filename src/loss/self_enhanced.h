@@ -1,5 +1,5 @@
-/* self_enhanced.h - what the paper adds to the loss of INMO: BPR on the template vectors themselves, between templates
- * that have interacted, with a learned diagonal w.
+/* self_enhanced.h - what the paper adds to the loss of INMO: BPR on the template vectors themselves, between
+ * templates that have interacted, with a learned diagonal w.
  *
  *     β/B Σ_b softplus( t_u · diag(w) · (t_neg - t_pos) )
  *

@@ -89,7 +89,8 @@ struct inmo_provider {
     /* Part n of the weights it has beside its rows, and 1; 0 past the last. NULL: it has none. */
     int (*part)(int dim, int n, struct inmo_part *part);
     void (*start_weights)(int dim, uint64_t key, float *weights);
-    /* Starting values of its rows, (rows + extra_rows, dim): see start.h. Of frozen rows any, as they are replaced. */
+    /* Starting values of its rows, (rows + extra_rows, dim): see start.h. Of frozen rows any, as they are
+     * replaced. */
     void (*start_rows)(const struct inmo_row_start *start, float *parameter);
     struct inmo_provider_state *(*create)(const struct inmo_binding *binding, int32_t most_rows, int for_training);
     void (*destroy)(struct inmo_provider_state *state);

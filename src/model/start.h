@@ -1,4 +1,5 @@
-/* start.h - where the parameters of nodes start: what a provider's start_rows is given, and the two ways it may go. */
+/* start.h - where the parameters of nodes start: what a provider's start_rows is given, and the two ways it may
+ * go. */
 #ifndef INMO_MODEL_START_H
 #define INMO_MODEL_START_H
 

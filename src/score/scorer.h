@@ -19,7 +19,8 @@ struct inmo_scorer {
     struct inmo_system_state *state;  // of a system, else NULL
     struct inmo_head_source head;     // of a model with a head, else empty
     struct inmo_fill fill;
-    int holds_blas; /* open: OpenBLAS works on the calling thread (base/threads.h), so that scoring changes nothing */
+    /* open: OpenBLAS works on the calling thread (base/threads.h), so that scoring changes nothing */
+    int holds_blas;
     struct inmo_walks *walks;  // added to dot products; NULL: none
 };
 

@@ -15,8 +15,8 @@
 #include "train/lazy.h"
 #include "loss/triples.h"
 
-/* triples->x is lazy->current and triples->index grouping->row; triples->term has room for (3 batch / CHUNK + 2). The nodes
- * below users are users. Returns the loss before the step. */
+/* triples->x is lazy->current and triples->index grouping->row; triples->term has room for (3 batch / CHUNK + 2).
+ * The nodes below users are users. Returns the loss before the step. */
 double inmo_pairwise_step(const struct inmo_triples *triples, const struct inmo_grouping *grouping, int32_t users,
                           struct inmo_lazy *lazy, double learning_rate);
 

@@ -3,9 +3,9 @@
  *     e_u = (Σ_{i in N_u ∩ I_tem} t_i + t_user) / (|N_u ∩ I_tem| + 1)^α        items alike
  *
  * Parameter block, (rows + 3, dim): template users, template items, t_user, t_item, and w, the diagonal of the
- * self-enhanced loss (loss/self_enhanced.h), which this file only starts. Both directions are one gather over the observed graph: forward
- * sums template rows over a node's neighbours, backward sums de over a template's neighbours. Dropout is a hash of
- * the edge, so both see the same mask and nothing is stored. */
+ * self-enhanced loss (loss/self_enhanced.h), which this file only starts. Both directions are one gather over the
+ * observed graph: forward sums template rows over a node's neighbours, backward sums de over a template's
+ * neighbours. Dropout is a hash of the edge, so both see the same mask and nothing is stored. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -49,8 +49,8 @@ static void inmo_destroy(struct inmo_provider_state *state)
     inmo_free(state);
 }
 
-/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i and
- * t_u = c U_u/√d_u make e point where U S and V S do, if t_user and t_item add nothing. w starts at 1. */
+/* Theorem 1's solution for the normalised matrix D_u^-1/2 Y D_i^-1/2 ≈ U S V': template vectors t_i = c V_i/√d_i
+ * and t_u = c U_u/√d_u make e point where U S and V S do, if t_user and t_item add nothing. w starts at 1. */
 static void inmo_start_rows(const struct inmo_row_start *start, float *parameter)
 {
     size_t dim = (size_t)start->binding->dim;
