@@ -185,15 +185,19 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* NULL when memory is short: a file with a group missing would be taken for a finished run. */
 static json_t *groups_json(const struct inmo_report *report)
 {
     json_t *groups = json_object();
-    for (size_t g = 0; g < report->group_count; g++) {
+    for (size_t g = 0; g < report->group_count && groups; g++) {
         const struct inmo_metrics *at = report->group[g].at;
-        json_object_set_new(groups, report->group[g].name,
-                            json_pack("{sI so so so}", "users", (json_int_t)report->group[g].users, "recall",
-                                      number(at->recall), "precision", number(at->precision), "ndcg",
-                                      number(at->ndcg)));
+        if (json_object_set_new(groups, report->group[g].name,
+                                json_pack("{sI so so so}", "users", (json_int_t)report->group[g].users, "recall",
+                                          number(at->recall), "precision", number(at->precision), "ndcg",
+                                          number(at->ndcg)))) {
+            json_decref(groups);
+            groups = NULL;
+        }
     }
     return groups;
 }
@@ -211,15 +215,18 @@ static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model 
     inmo_eval_options_init(&options);
     options.without_new = strcmp(name, "without-new") == 0;
     status = inmo_evaluate(model, dataset, &options, hooks, &report, &found);
-    if (status == INMO_UNSUPPORTED) {
-        json_array_append_new(evaluations, json_pack("{ss ss}", "name", name, "error", found.message));
-        return INMO_OK;
-    }
+    if (status == INMO_UNSUPPORTED)
+        return json_array_append_new(evaluations, json_pack("{ss ss}", "name", name, "error", found.message))
+                   ? inmo_fail_memory(error, "a run")
+                   : INMO_OK;
     if (status)
         return inmo_fail(error, status, "%s: %.900s", run->what, found.message);
-    json_array_append_new(evaluations,
-                          json_pack("{ss sf sf so}", "name", name, "seconds", report->seconds, "inference_seconds",
-                                    report->inference_seconds, "groups", groups_json(report)));
+    if (json_array_append_new(evaluations, json_pack("{ss sf sf so}", "name", name, "seconds", report->seconds,
+                                                     "inference_seconds", report->inference_seconds, "groups",
+                                                     groups_json(report)))) {
+        inmo_report_free(report);
+        return inmo_fail_memory(error, "a run");
+    }
     run->users = dataset->users.count;
     run->ndcg[number_of_it] = inmo_alloc((size_t)run->users, sizeof(float));
     if (dataset->scenario == INMO_NEW_USERS_ITEMS)
@@ -274,7 +281,7 @@ enum inmo_status inmo_lab_run_do(struct inmo_lab_run *run, struct inmo_lab_data 
     struct inmo_train_report report = {.best_epoch = -1, .best_score = NAN, .stopped = "not trained"};
     struct inmo_error found = {0};
     struct inmo_train_options options = run->options;
-    json_t *evaluations = json_array();
+    json_t *evaluations = json_array(), *reason = NULL;
     char *checkpoint = path_of(run, folder, "checkpoint");
     enum inmo_status status = inmo_lab_dataset(data, run->trained, run->seed, &dataset, error);
     if (status)
@@ -303,12 +310,15 @@ enum inmo_status inmo_lab_run_do(struct inmo_lab_run *run, struct inmo_lab_data 
         if (status)
             goto done;
     }
-    run->result = json_pack("{ss so* sO si si so so so ss sI so}", "system", run->what, "error",
-                            *found.message ? json_string(found.message) : NULL, "evaluations", evaluations,
-                            "epochs", report.epochs, "best_epoch", report.best_epoch, "valid",
-                            number(report.best_score), "seconds", number(report.seconds), "seconds_per_epoch",
-                            number(report.seconds_per_epoch), "stopped", report.stopped, "parameters",
-                            (json_int_t)info.parameters, "record", json_loads(info.record, 0, NULL));
+    if (*found.message && !(reason = json_string(found.message))) {
+        status = inmo_fail_memory(error, "a run");
+        goto done;
+    }
+    run->result = json_pack("{ss so* sO si si so so so ss sI so}", "system", run->what, "error", reason,
+                            "evaluations", evaluations, "epochs", report.epochs, "best_epoch", report.best_epoch,
+                            "valid", number(report.best_score), "seconds", number(report.seconds),
+                            "seconds_per_epoch", number(report.seconds_per_epoch), "stopped", report.stopped,
+                            "parameters", (json_int_t)info.parameters, "record", json_loads(info.record, 0, NULL));
     status = run->result ? save(run, folder, error) : inmo_fail_memory(error, "a run");
     if (!status && checkpoint)
         unlink(checkpoint);

@@ -294,6 +294,52 @@ static void test_findings(void **state)
     free_lab(&made);
 }
 
+/* ---- A run while memory is short ----------------------------------------------------------------------------- */
+
+static long json_left = -1; /* allocations of jansson until one fails; negative: none does */
+
+static void *short_allocation(size_t size)
+{
+    return json_left-- == 0 ? NULL : malloc(size);
+}
+
+/* Whatever allocation of jansson fails, the run fails, or has the result it has otherwise. */
+static void test_run_without_memory(void **state)
+{
+    struct inmo_reproduce_options options;
+    struct inmo_lab_data data = {.log = grouped_log(40, 24, 8, 5)};
+    json_t *expected = NULL;
+    int done = 0;
+    (void)state;
+    inmo_reproduce_options_init(&options);
+    for (long n = -1; !done; n++) { /* first without a failure */
+        struct inmo_error error = {0};
+        struct inmo_lab_run run = {.system = {"popular", 0, NULL, -1, -1, -1, 0}, .trained = INMO_NEW_USERS_ITEMS};
+        enum inmo_status status;
+        const json_t *found;
+        const char *reason;
+        run.seed = 1;
+        must(inmo_lab_run_plan(&run, &data, &options, &error));
+        json_left = n;
+        status = inmo_lab_run_do(&run, &data, ".", NULL, &error);
+        done = n >= 0 && json_left >= 0;
+        json_left = -1;
+        assert_true(status == INMO_OK || (status == INMO_MEMORY && n >= 0));
+        if (status == INMO_OK) {
+            inmo_lab_run_evaluation(&run, "test", &found, &reason);
+            assert_non_null(found);
+            if (!expected)
+                expected = json_deep_copy(json_object_get(found, "groups"));
+            assert_true(json_object_size(expected) > 3);
+            assert_true(json_equal(json_object_get(found, "groups"), expected));
+        }
+        inmo_lab_run_free(&run);
+    }
+    json_decref(expected);
+    inmo_lab_data_free(&data);
+    inmo_log_free((struct inmo_log *)data.log);
+}
+
 /* ---- For check_page.py --------------------------------------------------------------------------------------- */
 
 static void write_text(const char *folder, const char *name, const char *text)
@@ -327,10 +373,14 @@ static int write_report(const char *folder)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claims),          cmocka_unit_test(test_claims_of_new_users),
-        cmocka_unit_test(test_seeds_of_a_user), cmocka_unit_test(test_claims_without_memory),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_claims_of_new_users),
+        cmocka_unit_test(test_seeds_of_a_user),
+        cmocka_unit_test(test_claims_without_memory),
         cmocka_unit_test(test_findings),
+        cmocka_unit_test_setup_teardown(test_run_without_memory, enter_directory, leave_directory),
     };
+    json_set_alloc_funcs(short_allocation, free);
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_report(argv[2]);
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
