@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_page.py - the report's page is well-formed, and says what the report's JSON says.
 
-    python3 tests/check_page.py TEST-REPORT-PROGRAM
+    python3 tests/check_page.py [EMULATOR...] TEST-REPORT-PROGRAM
 
 Lets test_report write a report from results made by hand, with labels that have every mark of HTML and Markdown in
 them, and checks: every element is closed and in place; every picture is XML, and all it draws lies inside its view
@@ -180,11 +180,11 @@ def check_markdown(text, report):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.argv[1], "--write", folder], check=True)
+        subprocess.run([*sys.argv[1:], "--write", folder], check=True)
         read = {name: pathlib.Path(folder, "report." + name).read_text(encoding="utf-8")
                 for name in ("json", "html", "md")}
     report = json.loads(read["json"])
