@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 
-.PHONY: all demo test test-asan test-tsan test-data test-aarch64 fuzz coverage bench install clean help setup
+.PHONY: all demo test test-slow test-asan test-tsan test-data test-aarch64 fuzz coverage bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -17,6 +17,9 @@ demo: all
 
 test: all
 	@ctest --preset release -j $(JOBS)
+
+test-slow: test
+	@/usr/bin/python3 tests/alloc/walk.py build/inmo build/tests/libfailing.so --every
 
 test-asan: setup
 	@cmake --preset asan >/dev/null
@@ -46,7 +49,8 @@ coverage:
 	@cmake --build --preset coverage
 	@find build-coverage -name '*.gcda' -delete
 	@ctest --preset coverage -j $(JOBS) | tail -n 5
-	@gcovr --root . --filter 'src/' --filter 'cli/' --filter 'lab/' --filter 'limit/' --exclude-throw-branches \
+	@gcovr --root . --filter src/ --filter cli/ --filter lab/ --filter limit/ --exclude-throw-branches \
+	    --exclude-directories '.*inmo_kernel_avx512.*' --exclude-directories '.*build-coverage/(fuzz|tests|bench).*' \
 	    --txt build-coverage/coverage.txt --html-details build-coverage/coverage.html --print-summary build-coverage
 	@echo "each file: build-coverage/coverage.txt; each line: build-coverage/coverage.html"
 
@@ -74,6 +78,7 @@ help:
 	@echo "make            build the library and the program: build/inmo"
 	@echo "make demo       a tour in demo-out/: a log, three models, their scores, recommendations with reasons"
 	@echo "make test       all tests that need no data"
+	@echo "make test-slow  the same, and every command with each of its allocations refused in turn (half an hour)"
 	@echo "make test-asan  the tests with the address and undefined-behaviour sanitizers, in build-asan/"
 	@echo "make test-tsan  the tests with the thread sanitizer, in build-tsan/ (installs clang)"
 	@echo "make test-data  tests on real data sets, skipped where DATA=$(DATA) does not have them"
