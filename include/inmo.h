@@ -276,7 +276,8 @@ struct inmo_model;
 struct inmo_train_options {
     size_t size;       /* set by inmo_train_options_init */
     const char *model; /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, inmo-neumf, lightgcn, mf, ngcf,
-                                   neumf, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf, mult-vae, popular */
+                          neumf, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf, mult-vae,
+                          popular */
     int dim;           /* d, embedding size */
     int layers;        /* K, graph layers; default 3 */
     int batch;         /* triples a step (listwise: users) */
