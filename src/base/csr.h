@@ -1,8 +1,8 @@
-/* csr.h - compressed rows, the shape every interaction list in the project has.
+/* csr.h - compressed sparse rows, the layout of every interaction list here.
  *
  *     row r holds column[offset[r]] .. column[offset[r + 1] - 1], ascending and without repeats
  *
- * A csr is a borrowed view: whoever made the arrays frees them. */
+ * A csr borrows its arrays; the code that allocated them frees them. */
 #ifndef INMO_BASE_CSR_H
 #define INMO_BASE_CSR_H
 
@@ -24,7 +24,7 @@ static inline int64_t inmo_csr_degree(const struct inmo_csr *csr, int32_t row)
     return csr->offset ? csr->offset[row + 1] - csr->offset[row] : 0;
 }
 
-/* Whether column is in row, by bisection without jumps: which half is no branch, as nothing could predict it. */
+/* 1 if the row contains the column. Branchless bisection, because the branch would be unpredictable. */
 static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t column)
 {
     const int32_t *at;
@@ -39,7 +39,7 @@ static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t 
 /* Frees the arrays of a csr that owns them. */
 void inmo_csr_free(struct inmo_csr *csr);
 
-/* Makes count numbers ascending and without repeats; returns how many are left. */
+/* Sorts count numbers in ascending order and removes repeats; returns how many remain. */
 int64_t inmo_ascending(int32_t *number, int64_t count);
 
 #endif

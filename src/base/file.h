@@ -31,7 +31,7 @@ enum inmo_status inmo_new_files_commit(struct inmo_new_file *files, size_t count
 /* Removes the aside file; safe after a failed open and after a commit (does nothing). */
 void inmo_new_file_abandon(struct inmo_new_file *file);
 
-/* fopen'ed bytes to the new file; IO error names the path ("no space left on device", ...). */
+/* Appends bytes. The IO error names the path and the reason ("no space left on device", ...). */
 enum inmo_status inmo_new_file_write(struct inmo_new_file *file, const void *data, size_t size,
                                      struct inmo_error *error);
 

@@ -1,12 +1,12 @@
 /* idmap.c - see idmap.h. Both the index of a finished map and the growing table are open-addressing hash tables
- * with linear probing over XXH3, at most two thirds full; numbers follow the order of insertion, so nothing that is
- * seen from outside depends on the hash.
+ * with linear probing over XXH3, at most two thirds full. Numbers follow the order of insertion, so no output
+ * depends on the hash.
  *
- * A slot of the growing table has the id itself beside its number, when the id is short as most are (11 bytes), and
- * else half of its hash: a lookup touches one line of memory instead of three, which is what reading a shuffled log
- * spends its time on.
+ * A slot of the growing table stores a short id (up to 11 bytes, as most are) beside its number, or half of the
+ * hash of a long one. So a lookup touches one cache line instead of three, and cache misses dominate the time to
+ * read a shuffled log.
  *
- * Cost: one hash and one cache miss a lookup, three for a long id; 24 to 48 bytes an id besides its text. */
+ * Cost: one hash and one cache miss per lookup, three for a long id; 24 to 48 bytes per id besides its text. */
 #include "base/idmap.h"
 
 #include "base/memory.h"
@@ -70,7 +70,7 @@ void inmo_idmap_drop_index(struct inmo_idmap *map)
 
 enum { SHORT = 11, LONG = 255 };
 
-/* 16 bytes, four to a line of memory. */
+/* 16 bytes, four per cache line. */
 struct slot {
     uint32_t number;   // n + 1, 0 for empty
     uint8_t length;    // of a short id, or LONG
@@ -132,7 +132,7 @@ void inmo_idtable_free(struct inmo_idtable *table)
     inmo_free(table);
 }
 
-/* Where the id is, or the empty slot where it belongs. */
+/* The slot of the id, or the empty slot where it belongs. */
 static size_t probe(const struct inmo_idtable *table, const char *id, size_t length, uint32_t hash,
                     const struct slot *wanted)
 {
@@ -173,7 +173,7 @@ static int grow_slots(struct inmo_idtable *table)
     return 0;
 }
 
-/* Room for one more id of that length in all three arrays; the table stays whole if one of them cannot grow. */
+/* Makes room for one more id of that length in all three arrays. If one cannot grow, the table stays valid. */
 static int make_room(struct inmo_idtable *table, size_t length)
 {
     size_t used = (size_t)table->offset[table->count], need;

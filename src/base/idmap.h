@@ -1,7 +1,7 @@
 /* idmap.h - external ids (any strings) and their numbers.
  *
- * Layout of what is stored and memory-mapped: id n is the NUL-terminated string text + offset[n].
- * The index (an open-addressing hash table, id -> n) is built only when something is looked up. */
+ * Stored layout, also when memory-mapped: id n is the NUL-terminated string text + offset[n].
+ * The index (an open-addressing hash table, id -> n) is built on demand. */
 #ifndef INMO_BASE_IDMAP_H
 #define INMO_BASE_IDMAP_H
 
@@ -15,11 +15,11 @@ struct inmo_idmap {
     uint32_t slot_mask;
 };
 
-/* Builds the index; does nothing if it is there. Not safe from two threads at once. */
+/* Builds the index if it does not exist. Not thread-safe. */
 enum inmo_status inmo_idmap_index(struct inmo_idmap *map, struct inmo_error *error);
 /* Number of id, or -1. The index must be built. */
 int32_t inmo_idmap_find(const struct inmo_idmap *map, const char *id);
-/* Frees the index only: text and offset belong to whoever made them. */
+/* Frees only the index; text and offset belong to the caller. */
 void inmo_idmap_drop_index(struct inmo_idmap *map);
 
 static inline const char *inmo_idmap_id(const struct inmo_idmap *map, int32_t n)
@@ -27,18 +27,18 @@ static inline const char *inmo_idmap_id(const struct inmo_idmap *map, int32_t n)
     return map->text + map->offset[n];
 }
 
-/* Growing a map: owns its arrays, interns strings in order of first appearance. */
+/* A map that grows: owns its arrays and numbers ids in order of first appearance. */
 struct inmo_idtable;
 struct inmo_idtable *inmo_idtable_new(void);
 void inmo_idtable_free(struct inmo_idtable *table);
-/* Number of the id, added if new; -1 when memory is short or 2^31 - 1 ids are reached. */
+/* Number of the id, which is added if new; -1 if out of memory or at 2^31 - 1 ids. */
 int32_t inmo_idtable_intern(struct inmo_idtable *table, const char *id, size_t length);
-/* In two steps, so that the memory of several lookups is fetched at once: hints first, then the lookups. */
+/* Lookup in two steps, so that the cache misses of several lookups overlap: first all hints, then all lookups. */
 uint32_t inmo_idtable_hint(const struct inmo_idtable *table, const char *id, size_t length);
 int32_t inmo_idtable_intern_hashed(struct inmo_idtable *table, const char *id, size_t length, uint32_t hash);
-/* A borrowed view of what is in the table (no index), valid until the next intern. */
+/* A borrowed map of the ids in the table (no index), valid until the next intern. */
 struct inmo_idmap inmo_idtable_map(const struct inmo_idtable *table);
-/* Number of the id or -1, without adding. */
+/* Number of the id, or -1; adds nothing. */
 int32_t inmo_idtable_find(const struct inmo_idtable *table, const char *id, size_t length);
 
 #endif

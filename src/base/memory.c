@@ -36,7 +36,7 @@ void *inmo_alloc(size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2 || !allocation_allowed())
         return NULL;
     alignment = bytes >= HUGE_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
-    /* To whole lines; large blocks to whole huge pages, so that their last megabyte has one, too: an eighth more
+    /* Whole cache lines; large blocks get whole huge pages so that the last megabyte has one, too. Wastes an eighth
      * at most. */
     rounding = bytes >= ROUNDED_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
     bytes = (bytes + rounding) & ~(rounding - 1);
@@ -85,7 +85,7 @@ char *inmo_copy_string(const char *text)
     return copy;
 }
 
-/* The number after `word` in a file of the system, 0 when there is none ("max" has no number either). */
+/* The number after `word` in a system file, 0 if there is none ("max" is not a number). */
 static unsigned long long number_in(const char *path, const char *word)
 {
     FILE *file = fopen(path, "r");

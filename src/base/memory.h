@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* count elements of size bytes, not initialised; NULL when the product overflows or memory is short. A count of
- * 0 gives a valid pointer. Blocks of 4 MB and more ask for huge pages (a training step gathers random rows from
- * 200 MB, and with 4 KB pages half of its time went into address translation). */
+/* count elements of size bytes, uninitialised; NULL if the product overflows or memory is short. A count of 0 gives
+ * a valid pointer. Blocks of 4 MB and more ask for huge pages: a training step gathers random rows from 200 MB, and
+ * with 4 KB pages address translation took half of its time. */
 void *inmo_alloc(size_t count, size_t size);
 /* The same, filled with zero bytes. */
 void *inmo_alloc_zero(size_t count, size_t size);
@@ -16,11 +16,10 @@ void inmo_free(void *block);
 /* A copy of a string; NULL gives NULL. */
 char *inmo_copy_string(const char *text);
 
-/* Bytes that can be had without swapping: what the system says is available, within the limit of the process's
- * group. */
+/* Bytes available without swapping: what the system reports, capped by the limit of the process's cgroup. */
 size_t inmo_memory_available(void);
 
-/* For tests: after n more successful allocations every one fails; negative: never (the normal state). */
+/* For tests: after n more successful allocations, every allocation fails. Negative (the default): never. */
 void inmo_alloc_fail_after(long n);
 
 #endif

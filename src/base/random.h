@@ -9,31 +9,31 @@
 #include <math.h>
 #include <stdint.h>
 
-/* One number per purpose, so that no two uses share a sequence. */
+/* One stream per purpose, so that no two uses share a sequence. */
 enum inmo_stream {
-    INMO_STREAM_INIT = 1,           /* starting parameters */
+    INMO_STREAM_INIT = 1,           /* initial parameters */
     INMO_STREAM_BATCH = 2,          /* BPR triples */
     INMO_STREAM_SELF_BATCH = 3,     /* triples of the self-enhanced loss */
     INMO_STREAM_DROP_USER = 4,      /* dropped entries of the users' sums */
     INMO_STREAM_DROP_ITEM = 5,      /* dropped entries of the items' sums */
     INMO_STREAM_SPLIT = 6,          /* train/valid/test */
-    INMO_STREAM_SCENARIO = 7,       /* what is new in an inductive scenario */
+    INMO_STREAM_SCENARIO = 7,       /* new users, items and interactions of an inductive scenario */
     INMO_STREAM_SYNTH = 8,          /* synthetic logs */
     INMO_STREAM_TEMPLATE = 9,       /* random templates */
     INMO_STREAM_SVD = 10,           /* start of the truncated SVD */
-    INMO_STREAM_NEGATIVE = 11,      /* negatives that a batch shares */
-    INMO_STREAM_BACKBONE_INIT = 12, /* starting values of a backbone's own parameters */
+    INMO_STREAM_NEGATIVE = 11,      /* negatives shared by a batch */
+    INMO_STREAM_BACKBONE_INIT = 12, /* initial values of a backbone's parameters */
     INMO_STREAM_EDGE_USER = 13,     /* dropped edges of the graph, rows of users */
     INMO_STREAM_EDGE_ITEM = 14,     /* rows of items */
     INMO_STREAM_MESSAGE = 15,       /* dropped numbers of a layer's output */
     INMO_STREAM_NODE = 16,          /* dropped nodes of a layer's input */
-    INMO_STREAM_LATENT = 17,        /* samples of a code */
-    INMO_STREAM_TUNE = 20,          /* settings that a search tries */
+    INMO_STREAM_LATENT = 17,        /* latent samples of mult-vae */
+    INMO_STREAM_TUNE = 20,          /* settings of the trials of a search */
     INMO_STREAM_SIGN = 21,          /* signs of the paired test */
-    INMO_STREAM_VALIDATION = 22,    /* users that validation looks at */
-    INMO_STREAM_HEAD_INIT = 23,     /* starting values of a head's own parameters */
-    INMO_STREAM_PROVIDER_INIT = 24, /* starting values of a provider's weights */
-    INMO_STREAM_KEYS = 25,          /* keys that attention is paid to */
+    INMO_STREAM_VALIDATION = 22,    /* sample of validation users */
+    INMO_STREAM_HEAD_INIT = 23,     /* initial values of a head's parameters */
+    INMO_STREAM_PROVIDER_INIT = 24, /* initial values of a provider's weights */
+    INMO_STREAM_KEYS = 25,          /* sampled keys of idcf */
 };
 
 static inline uint64_t inmo_mix64(uint64_t x)
@@ -81,8 +81,7 @@ static inline double inmo_random_symmetric(uint64_t key, uint64_t counter, doubl
     return bound * (2 * inmo_random_unit(inmo_random(key, counter)) - 1);
 }
 
-/* Bound of the uniform distribution that keeps the variance of a rectified layer with so many inputs (He et al.
- * 2015). */
+/* Bound of the uniform distribution that keeps the variance through a rectified layer (He et al. 2015). */
 static inline double inmo_kaiming_bound(int inputs)
 {
     return sqrt(6.0 / inputs);

@@ -1,5 +1,5 @@
-/* setting.c - see setting.h. Field n of a structure is what lies at table[n].offset, of the type table[n].type; a
- * new kind of setting is one more case in each of the switches. */
+/* setting.c - see setting.h. Row n describes the field at table[n].offset, of type table[n].type. A new type needs
+ * one more case in each switch. */
 #include "base/setting.h"
 
 #include "base/memory.h"
@@ -45,7 +45,7 @@ const struct inmo_setting *inmo_setting_find(const struct inmo_setting *table, s
     return NULL;
 }
 
-/* Whether value is one of the words of "one|two|three". */
+/* 1 if value is one of the words of "one|two|three". */
 static int is_choice(const char *choices, const char *value)
 {
     size_t length = strlen(value);
@@ -59,7 +59,7 @@ static int is_choice(const char *choices, const char *value)
     return 0;
 }
 
-/* "--dim is -1; it must be between 1 and 4096". An infinite bound is no bound. */
+/* "--dim is -1; it must be between 1 and 4096". An infinite bound is not mentioned. */
 static enum inmo_status fail_bounds(const struct inmo_setting *row, const char *value, struct inmo_error *error)
 {
     if (isfinite(row->least) && isfinite(row->most))
@@ -145,7 +145,7 @@ char *inmo_settings_json(const struct inmo_setting *table, size_t count, const v
 void inmo_setting_expected(const struct inmo_setting *row, char *text, size_t size)
 {
     const char *what = row->type == 'r' ? "a number" : "a whole number";
-    /* A bound beyond what a double counts exactly is there for the type's sake and tells nobody anything. */
+    /* A bound too large for a double to count exactly only stands for the limit of the type; do not print it. */
     int has_least = row->least > -9e15, has_most = row->most < 9e15;
 
     if (row->choices) {
@@ -174,7 +174,7 @@ void inmo_setting_expected(const struct inmo_setting *row, char *text, size_t si
     }
 }
 
-/* The fewest digits, from 15 on, that give the same number back. */
+/* The fewest digits, at least 15, that read back as the same number. */
 static void write_real(double number, char *text, size_t size)
 {
     for (int digits = 15; digits <= 17; digits++) {
@@ -215,7 +215,7 @@ static const char *yes_or_no(const char *text)
     return NULL;
 }
 
-/* A whole number: digits, or a real that is whole ("1e6"). Returns 0 when text is neither. */
+/* A whole number: digits, or a real that is whole ("1e6"). Returns 0 if text is neither. */
 static int whole_number(const char *text, int negative_allowed, uint64_t *magnitude, int *negative)
 {
     char *end = NULL;

@@ -1,4 +1,4 @@
-/* status.h - how a call says what went wrong: a code and one sentence. */
+/* status.h - error reporting: a status code and one sentence. */
 #ifndef INMO_BASE_STATUS_H
 #define INMO_BASE_STATUS_H
 
@@ -15,7 +15,7 @@ enum inmo_status inmo_fail_memory(struct inmo_error *error, const char *what);
 /* The same for errno: "cannot VERB PATH: reason". */
 enum inmo_status inmo_fail_errno(struct inmo_error *error, const char *verb, const char *path);
 
-/* Hooks that may be NULL in whole or in part. */
+/* Call a hook; hooks and any of its members may be NULL. */
 void inmo_note(const struct inmo_hooks *hooks, enum inmo_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void inmo_report_progress(const struct inmo_hooks *hooks, const struct inmo_progress *progress);

@@ -1,8 +1,8 @@
 /* tensorfile.c - opening, see tensorfile.h and tensorfile_layout.h; tensorfile_write.c writes.
  *
- * Nothing in the file is believed before it is checked, in this order: that it is one of ours, the checksum of the
- * header, the header as JSON, kind and version, the place of every array, the checksum of the arrays. Opening reads
- * the file once, at memory speed. */
+ * Everything is checked before it is used, in this order: that the file is ours, the checksum of the header, the
+ * header as JSON, kind and version, the place of every array, the checksum of the arrays. Opening reads the file
+ * once, at memory speed. */
 #include "base/tensorfile.h"
 
 #include "base/json.h"
@@ -44,7 +44,7 @@ static enum inmo_status map_file(struct inmo_tensorfile *file, struct inmo_error
     enum inmo_status status = INMO_OK;
     struct stat about;
     void *map = MAP_FAILED;
-    /* Not waiting: a named pipe would keep the program until somebody writes to it. */
+    /* Non-blocking: opening a named pipe would wait for a writer. */
     int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return inmo_fail_errno(error, "open", file->path);
@@ -70,7 +70,7 @@ static enum inmo_status map_file(struct inmo_tensorfile *file, struct inmo_error
     return status;
 }
 
-/* Before anything in it is parsed. */
+/* Runs before the header is parsed. */
 static enum inmo_status check_header(const struct inmo_tensorfile *file, size_t *size, struct inmo_error *error)
 {
     char digits[DIGITS + 1];
@@ -143,7 +143,7 @@ static enum inmo_status check_kind(const struct inmo_tensorfile *file, const cha
     return INMO_OK;
 }
 
-/* One entry of the header; 0 when every field is there and as it must be. */
+/* Parses one entry of the header; returns 0 if every field is present and valid. */
 static int parse_entry(json_t *entry, struct inmo_tensor *tensor, int64_t *begin, int64_t *end)
 {
     json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
@@ -163,12 +163,12 @@ static int parse_entry(json_t *entry, struct inmo_tensor *tensor, int64_t *begin
     tensor->columns = dimensions == 2 ? json_integer_value(json_array_get(shape, 1)) : 0;
     *begin = json_integer_value(json_array_get(offsets, 0));
     *end = json_integer_value(json_array_get(offsets, 1));
-    /* No columns would be taken for a vector. */
+    /* 0 columns would mean a vector. */
     return dimensions == 2 && tensor->columns == 0 ? -1 : 0;
 }
 
-/* Each array must begin where the one before it ended: that alone rules out gaps, overlaps and whatever lies
- * outside of the file. */
+/* Each array must begin where the previous one ended. That alone rules out gaps, overlaps and arrays outside the
+ * file. */
 static enum inmo_status place_tensors(struct inmo_tensorfile *file, size_t header_size, struct inmo_error *error)
 {
     int64_t expected = 0, begin, end, bytes;

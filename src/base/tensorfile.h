@@ -1,4 +1,4 @@
-/* tensorfile.h - named arrays in one file, safetensors layout, so that numpy, PyTorch and others read it as it is:
+/* tensorfile.h - named arrays in one file, safetensors layout, readable by numpy, PyTorch and others:
  *
  *     8 bytes   length H of the header, little-endian
  *     H bytes   JSON: {"__metadata__": {"key": "string", ...},
@@ -7,10 +7,10 @@
  *
  * The header is padded with spaces so that the arrays begin aligned. Metadata always has "inmo.kind",
  * "inmo.version", "inmo.checksum" (XXH3-64 of the array bytes, as 16 hex digits) and "inmo.header-checksum" (of
- * everything before them), so that no flipped bit goes unseen. Files are written aside, synced and renamed; opened
- * by memory map, after the header, the bounds of each array and the checksums have been checked. Arrays are in the
- * order they were added; safetensors allows no gaps, so the zeros between two are an array "inmo.pad.N", which the
- * calls below pass over. Names and keys that start with "inmo." are reserved. */
+ * everything before them): together they detect any flipped bit. Files are written to a temporary name, synced and
+ * renamed. Opening maps the file and checks header, array bounds and checksums. Arrays keep the order in which they
+ * were added. safetensors allows no gaps, so the zeros that align an array are an array "inmo.pad.N" themselves,
+ * which the calls below skip. Names and keys that start with "inmo." are reserved. */
 #ifndef INMO_BASE_TENSORFILE_H
 #define INMO_BASE_TENSORFILE_H
 
@@ -23,7 +23,7 @@ enum inmo_dtype { INMO_U8, INMO_I32, INMO_I64, INMO_F32, INMO_F64 };
 struct inmo_tensor {
     const char *name;
     enum inmo_dtype dtype;
-    int64_t rows;    /* of a vector: its length */
+    int64_t rows;    /* length of a vector */
     int64_t columns; /* 0 for a vector */
     const void *data;
 };
@@ -32,8 +32,8 @@ struct inmo_metadata {
     const char *key, *value;
 };
 
-/* Writes path. kind is a word ("model", "dataset", "checkpoint"), version the number of its layout. With force an
- * existing file is replaced; without it, EXISTS. */
+/* Writes path. kind is a word ("model", "dataset", "checkpoint"), version the number of its layout. Errors: EXISTS
+ * if path exists and force is 0. */
 enum inmo_status inmo_tensorfile_write(const char *path, int force, const char *kind, int version,
                                        const struct inmo_metadata *metadata, size_t metadata_count,
                                        const struct inmo_tensor *tensor, size_t tensor_count,
@@ -45,8 +45,8 @@ enum inmo_status inmo_tensorfile_open(const char *path, const char *kind, int ve
 void inmo_tensorfile_close(struct inmo_tensorfile *file);
 /* Value of a metadata key, or NULL. */
 const char *inmo_tensorfile_metadata(const struct inmo_tensorfile *file, const char *key);
-/* The array called name; FORMAT if it is absent or of another type, or if expected rows or columns (-1: any, for
- * columns 0 means vector) differ. */
+/* The array with that name. Errors: FORMAT if it is missing, has another type, or its rows or columns differ from
+ * those expected (-1: any; columns 0: a vector). */
 enum inmo_status inmo_tensorfile_get(const struct inmo_tensorfile *file, const char *name, enum inmo_dtype dtype,
                                      int64_t rows, int64_t columns, struct inmo_tensor *tensor,
                                      struct inmo_error *error);

@@ -1,16 +1,16 @@
-/* tensorfile_layout.h - what the writer and the reader of tensorfile.h have to agree on. The header adds to plain
- * safetensors, in this order and always first:
+/* tensorfile_layout.h - the layout shared by the writer and the reader of tensorfile.h. The header adds to
+ * plain safetensors, always first and in this order:
  *
  *     {"__metadata__":{"inmo.header-checksum":"<16 hex>","inmo.kind":"...","inmo.version":"1",
  *                      "inmo.checksum":"<16 hex>", ...the writer's own keys...},
  *      "first":{...}, "inmo.pad.0":{...}, "second":{...}, ...}
  *
  * The header's checksum is XXH3-64 of everything before the arrays (the 8 bytes of length and the header with its
- * spaces) where its own 16 digits count as zeros; it stands at a fixed place, so it can be checked before
- * anything is parsed. "inmo.checksum" covers every byte after the header. Together they cover the file.
+ * spaces), computed with its own 16 digits as zeros. Its place is fixed, so it is checked before anything is
+ * parsed. "inmo.checksum" covers every byte after the header. Together they cover the file.
  *
- * Readers of safetensors allow no gaps between arrays, and typed access wants alignment; so a gap is itself an
- * array of zero bytes called inmo.pad.N, N the array before it. */
+ * safetensors allows no gaps between arrays, and typed access needs alignment. So a gap is itself an array of zero
+ * bytes, inmo.pad.N, where N is the number of the array before it. */
 #ifndef INMO_BASE_TENSORFILE_LAYOUT_H
 #define INMO_BASE_TENSORFILE_LAYOUT_H
 
@@ -31,7 +31,7 @@ enum {
     INMO_TENSORFILE_LENGTH = 8,  /* bytes of the header's length */
     INMO_TENSORFILE_DIGITS = 16, /* of a checksum */
     INMO_TENSORFILE_DIGITS_AT = INMO_TENSORFILE_LENGTH + sizeof INMO_TENSORFILE_OPENING - 1,
-    INMO_TENSORFILE_HEADER_MOST = 100000000 /* as other readers have it */
+    INMO_TENSORFILE_HEADER_MOST = 100000000 /* the limit of other safetensors readers */
 };
 
 static inline const char *inmo_dtype_name(enum inmo_dtype dtype)
@@ -40,7 +40,7 @@ static inline const char *inmo_dtype_name(enum inmo_dtype dtype)
     return NAME[dtype];
 }
 
-/* Bytes of the array, -1 if they cannot be counted. */
+/* Bytes of the array, -1 on overflow. */
 static inline int64_t inmo_tensor_bytes(const struct inmo_tensor *tensor)
 {
     static const int64_t SIZE[] = {1, 4, 8, 4, 8};

@@ -1,7 +1,7 @@
 /* tensorfile_write.c - writing, see tensorfile.h and tensorfile_layout.h.
  *
  * The arrays are read twice: for the checksum, which the header needs, and to be written. The header is written by
- * hand, not by a library of JSON, so that its bytes depend on nothing but the arguments. */
+ * hand, not by a JSON library, so that its bytes depend only on the arguments. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/tensorfile_layout.h"
@@ -19,7 +19,7 @@ enum {
     HEADER_MOST = INMO_TENSORFILE_HEADER_MOST
 };
 static const char OPENING[] = INMO_TENSORFILE_OPENING;
-static const int64_t SIZE_MOST = INT64_C(1) << 60; /* far from where sums of sizes overflow */
+static const int64_t SIZE_MOST = INT64_C(1) << 60; /* far below where sums of sizes overflow */
 
 static int64_t gap_after(int64_t end)
 {
@@ -68,7 +68,7 @@ static void add_entry(struct inmo_text *header, const char *name, const struct i
                      begin + inmo_tensor_bytes(tensor));
 }
 
-/* The length and the header, spaces included, ready to be written. */
+/* The length and the header, padding included. */
 static char *make_header(const char *kind, int version, const struct inmo_metadata *metadata, size_t metadata_count,
                          const struct inmo_tensor *tensor, size_t tensor_count, uint64_t checksum, size_t *size)
 {

@@ -1,7 +1,7 @@
-/* text.h - a string that grows, and the two things JSON text needs: escaped strings and numbers.
+/* text.h - a growing string, with JSON strings and numbers.
  *
- * Adding never fails on the spot: a shortage of memory is remembered, and inmo_text_take gives NULL at the end. So
- * a writer is a list of additions and one check. */
+ * Adding never reports an error. If memory runs out, inmo_text_take returns NULL at the end, so a writer needs only
+ * one check. */
 #ifndef INMO_BASE_TEXT_H
 #define INMO_BASE_TEXT_H
 
@@ -65,7 +65,7 @@ static inline void inmo_text_number(struct inmo_text *text, double number, int d
     inmo_text_format(text, "%.*g", digits, number);
 }
 
-/* Bytes of the UTF-8 sequence at s, 0 when there is none (stray, cut, overlong, surrogate, beyond U+10FFFF). */
+/* Bytes of the UTF-8 sequence at s, 0 if it is invalid (stray, cut, overlong, surrogate, beyond U+10FFFF). */
 static inline size_t inmo_utf8_length(const unsigned char *s)
 {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
@@ -78,7 +78,7 @@ static inline size_t inmo_utf8_length(const unsigned char *s)
     return length;
 }
 
-/* A JSON string with its quotes; NULL is null. File names may be any bytes: what is not UTF-8 becomes U+FFFD. */
+/* A JSON string with its quotes; NULL becomes null. File names may be any bytes: invalid UTF-8 becomes U+FFFD. */
 static inline void inmo_text_json_string(struct inmo_text *text, const char *string)
 {
     if (!string) {
@@ -107,7 +107,7 @@ static inline void inmo_text_free(struct inmo_text *text)
     *text = (struct inmo_text){0};
 }
 
-/* The string, now the caller's to inmo_free; NULL if memory was short at any time. Resets the text. */
+/* Returns the string, to be freed with inmo_free; NULL if memory ran out at any time. Resets the text. */
 static inline char *inmo_text_take(struct inmo_text *text)
 {
     char *data;

@@ -1,12 +1,12 @@
 /* evaluate.c - a model against a data set: representations on the observed graph, full ranking, metrics per group.
  *
- * Which interactions are what, for the test part (validation in brackets):
+ * Interactions used for the test part (for validation in brackets):
  *
  *     graph     train, and later unless without_new   (train)
  *     masked    train, later, valid                   (train)
  *     truth     test                                  (valid)
  *
- * Metrics are summed in the order of the users, so they do not depend on the threads. */
+ * Metrics are summed in the order of the users, so they do not depend on the number of threads. */
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/threads.h"
@@ -49,7 +49,7 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
     return table;
 }
 
-/* Which users and items a group is made of. */
+/* Selects the users and items of a group. */
 struct group_rule {
     char name[32];
     const uint8_t *user;  // (users) in the group iff equal to user_value; NULL: all
@@ -74,7 +74,7 @@ struct evaluation {
     uint8_t *listed;  // (items) in some list
 };
 
-/* The allocated report: the public part first, so that a pointer to it is a pointer to all. */
+/* What is allocated for a report. The public part comes first, so a pointer to it is a pointer to all. */
 struct report {
     struct inmo_report head;
     struct inmo_group group[MOST_GROUPS];
@@ -107,7 +107,7 @@ static enum inmo_status parse_ks(const char *text, struct evaluation *run, struc
     return INMO_OK;
 }
 
-/* A model that cannot do the scenario says so, never a made-up number. */
+/* Refuses a scenario that the model cannot handle, rather than report a made-up number. */
 static enum inmo_status check_scenario(const struct inmo_model *model, const struct inmo_dataset *data, int is_test,
                                        int without_new, struct inmo_error *error)
 {
@@ -169,7 +169,8 @@ static int in_group(const struct evaluation *run, const struct group_rule *rule,
     return (!rule->user || rule->user[u] == rule->user_value) && history >= rule->least && history <= rule->most;
 }
 
-/* Metrics of a group from the lists in run->top. truth is scratch for a user's test items inside the group. */
+/* Computes the metrics of a group from the lists in run->top. truth is scratch space for a user's test items in the
+ * group. */
 static void judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth,
                         struct report *report)
 {
@@ -268,7 +269,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
 {
     enum inmo_status status = INMO_OK;
     struct inmo_eval_options defaults, filled;
-    struct inmo_model as_asked = *model; /* its walks may be others; everything else is the caller's */
+    struct inmo_model as_asked = *model; /* a shallow copy: only its walks may change */
     struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
     const struct inmo_csr *lists[2] = {&data->train, &data->later};

@@ -71,7 +71,7 @@ void inmo_validation_sample(struct inmo_validation *validation, int32_t most, ui
     uint64_t key = inmo_key(seed, INMO_STREAM_VALIDATION);
     if (most <= 0 || most >= validation->count)
         return;
-    for (int32_t n = 0; n < most; n++) { /* the beginning of a shuffle, then in order again */
+    for (int32_t n = 0; n < most; n++) { /* a partial shuffle, sorted again below */
         int32_t other =
             n + (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)(validation->count - n));
         int32_t kept = validation->who[n];

@@ -1,5 +1,5 @@
-/* validate.h - the number early stopping goes by, again and again on the same users: everything is allocated
- * once. */
+/* validate.h - the score for early stopping. It is computed many times for the same users, so everything is
+ * allocated once. */
 #ifndef INMO_EVAL_VALIDATE_H
 #define INMO_EVAL_VALIDATE_H
 
@@ -8,15 +8,15 @@
 #include "score/rank.h"
 
 struct inmo_validation;
-/* truth: what must be found; seen: what is masked. Both stay the caller's. only_seen: items that nobody has seen
- * are no candidates, as they are none when a model without a vector for them is evaluated. */
+/* truth: items to find; seen: items to mask; both are borrowed. only_seen: 1 if items without training interactions
+ * are no candidates, as in the evaluation of a model that has no vectors for them. */
 enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct inmo_csr *seen, int k,
                                      int only_seen, struct inmo_validation **validation, struct inmo_error *error);
-/* Only so many of the users from now on, chosen by chance; 0, or more than there are: all. */
+/* From now on, validates on a random sample of at most `most` users; 0: on all. */
 void inmo_validation_sample(struct inmo_validation *validation, int32_t most, uint64_t seed);
 void inmo_validation_free(struct inmo_validation *validation);
-/* Mean NDCG@k of the users with truth items, or of the chosen ones. Of source only what says where scores come
- * from is used. */
+/* Mean NDCG@k over the users with truth items, or over the sample. Only the members of source that say where scores
+ * come from are used. */
 enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_rank *source,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error);
 

@@ -1,5 +1,5 @@
-/* graph.c - builds the graph from lists of interactions. O(edges) time; the item side comes from one pass over the
- * user side in ascending order, so its neighbours are ascending without a sort. */
+/* graph.c - builds the graph from lists of interactions in O(edges). The item side is filled by one pass over the
+ * users in ascending order, so its neighbours are ascending without a sort. */
 #include "graph/graph.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Merges the ascending rows of all lists into out (if not NULL) without repeats; returns how many there are. */
+/* Merges the ascending rows of all lists into out (may be NULL), without repeats; returns the number of entries. */
 static int64_t merge_row(const struct inmo_csr *const *lists, size_t count, int32_t row, int32_t *out)
 {
     enum { MOST_LISTS = 8 };
@@ -78,7 +78,7 @@ static void fill_degrees(struct inmo_graph *graph)
     }
 }
 
-/* Users' rows become node numbers; items' rows are filled by walking the users in ascending order. */
+/* Copies the users' rows as node numbers, and fills the items' rows by visiting the users in ascending order. */
 static void fill_edges(struct inmo_graph *graph, const struct inmo_csr *list, int64_t *cursor)
 {
     int32_t users = graph->users;
@@ -97,7 +97,7 @@ static void fill_edges(struct inmo_graph *graph, const struct inmo_csr *list, in
         }
 }
 
-/* Room for all but the numbers of a renumbered one. NULL when memory is short. */
+/* Allocates a graph, without the arrays of a renumbered one; NULL if out of memory. */
 static struct inmo_graph *make_graph(int32_t users, int32_t items, int64_t edges)
 {
     struct inmo_graph *graph = inmo_alloc_zero(1, sizeof *graph);
@@ -154,8 +154,8 @@ done:
     return status;
 }
 
-/* Rows [first, first + count) from those of the other side: its nodes, walked in ascending order, are put at the
- * end of the rows of their neighbours. */
+/* Fills rows [first, first + count) from those of the other side: visits its nodes in ascending order and appends
+ * each to the rows of its neighbours. */
 static void fill_side(const struct inmo_graph *graph, int32_t first, int32_t count, struct inmo_graph *out,
                       int64_t *cursor)
 {

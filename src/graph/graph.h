@@ -3,7 +3,7 @@
  *     node v < users is user v; node users + i is item i
  *     neighbours of v: neighbour[offset[v]] .. neighbour[offset[v + 1] - 1], ascending
  *
- * One array holds both directions, so that a product with the symmetric adjacency is one pass over it. */
+ * One array holds both directions, so a product with the symmetric adjacency matrix is one pass. */
 #ifndef INMO_GRAPH_GRAPH_H
 #define INMO_GRAPH_GRAPH_H
 
@@ -18,10 +18,10 @@ struct inmo_graph {
     float *inverse_degree;       // (nodes) 1 / max(degree, 1)
     float *inverse_root_degree;  // (nodes) 1 / sqrt(max(degree, 1))
     float *root_degree;          // (nodes) sqrt(max(degree, 1))
-    int32_t *place, *origin;     // (nodes) number here of a node's first number, and back; NULL: it has kept that
+    int32_t *place, *origin;     // (nodes) original number -> number here, and back; NULL: not renumbered
 };
 
-/* From the number a node was built with to the one it has now, and back. */
+/* Maps the original number of a node to its current one, and back. */
 static inline int32_t inmo_graph_place(const struct inmo_graph *graph, int32_t first)
 {
     return graph->place ? graph->place[first] : first;
@@ -36,16 +36,16 @@ static inline int64_t inmo_graph_degree(const struct inmo_graph *graph, int32_t 
     return graph->offset[node + 1] - graph->offset[node];
 }
 
-/* The union of some interaction lists over the same users and items; a list without arrays is empty. */
+/* Builds the union of some interaction lists over the same users and items; a list without arrays is empty. */
 enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
                                   struct inmo_graph **graph, struct inmo_error *error);
-/* The same graph with other numbers: the node that comes to place p is node[p], users and items each within
- * their range. graph itself has its first numbers. */
+/* The graph renumbered: node[p] is the node that gets number p; users and items stay in their ranges. graph must
+ * not be renumbered yet. */
 enum inmo_status inmo_graph_renumber(const struct inmo_graph *graph, const int32_t *node,
                                      struct inmo_graph **renumbered, struct inmo_error *error);
 void inmo_graph_free(struct inmo_graph *graph);
 
-/* The users' rows as a list of interactions with item numbers (columns are items, not nodes); owns its arrays. */
+/* The union as a list of items by user (columns are items, not nodes); owns its arrays. */
 enum inmo_status inmo_csr_union(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
                                 struct inmo_csr *merged, struct inmo_error *error);
 

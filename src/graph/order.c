@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Picked by what a cache of 2 MB would miss on Gowalla and yelp2018 (bench_order counts it) and the time of a
- * product on 10 M made interactions: fewer iterations leave worse vectors and a worse order, more columns win
+/* Chosen by the misses of a 2 MB cache on Gowalla and yelp2018 (bench_order counts them) and the time of a product
+ * on 10 M synthetic interactions. Fewer iterations give worse vectors and a worse order; more columns gain
  * nothing. */
 enum { RANK = 8, SVD_ITERATIONS = 4, LEAF = 32, SAMPLE = 256 };
 
-/* Rows of one side's singular vectors. */
+/* Singular vectors of one side. */
 struct cloud {
     const float *x;  // (count, columns)
     int columns;
@@ -26,7 +26,7 @@ static float coordinate(const struct cloud *cloud, int32_t node, int column)
     return cloud->x[(size_t)(node - cloud->first) * (size_t)cloud->columns + (size_t)column];
 }
 
-/* The column that varies most among some of the nodes. */
+/* The column with the largest spread among these nodes. */
 static int widest(const struct cloud *cloud, const int32_t *node, int32_t count)
 {
     double most = -1;
@@ -46,9 +46,8 @@ static int widest(const struct cloud *cloud, const int32_t *node, int32_t count)
     return found;
 }
 
-/* Reorders the nodes so that none of the first middle lies above any of the others in the column (Hoare's
- * selection). */
-static void halve(const struct cloud *cloud, int column, int32_t *node, int32_t count, int32_t middle)
+/* Partitions the nodes so that the first `middle` are not above the others in the column (quickselect). */
+static void partition(const struct cloud *cloud, int column, int32_t *node, int32_t count, int32_t middle)
 {
     int32_t low = 0, high = count - 1;
     while (low < high) {
@@ -82,7 +81,7 @@ static void split(const struct cloud *cloud, int32_t *node, int32_t count)
         inmo_ascending(node, count);
         return;
     }
-    halve(cloud, widest(cloud, node, count), node, count, count / 2);
+    partition(cloud, widest(cloud, node, count), node, count, count / 2);
     split(cloud, node, count / 2);
     split(cloud, node + count / 2, count - count / 2);
 }
@@ -91,7 +90,7 @@ static void order_side(float *x, int columns, int32_t first, int32_t count, int3
 {
     struct cloud cloud = {x, columns, first};
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int32_t n = 0; n < count; n++) { /* directions only: how active somebody is says nothing of the company */
+    for (int32_t n = 0; n < count; n++) { /* normalise: activity says nothing about which nodes belong together */
         float *row = x + (size_t)n * (size_t)columns, squares = 0;
         for (int j = 0; j < columns; j++)
             squares += row[j] * row[j];
@@ -111,7 +110,7 @@ static enum inmo_status order_community(const struct inmo_graph *graph, const st
         order_side(svd->v, svd->rank, graph->users, graph->items, node);
     }
     inmo_svd_free(svd);
-    return status == INMO_NUMERIC ? INMO_OK : status; /* without vectors the nodes stay where they are */
+    return status == INMO_NUMERIC ? INMO_OK : status; /* without vectors the order stays as it is */
 }
 
 enum inmo_status inmo_order_find(const struct inmo_graph *graph, const char *order, const struct inmo_hooks *hooks,
@@ -156,7 +155,7 @@ enum inmo_status inmo_order_restore(const struct inmo_graph *graph, int width, f
     kept = inmo_alloc((size_t)width, sizeof *kept);
     if (!done || !kept)
         status = inmo_fail_memory(error, "the order of the nodes");
-    /* Round the cycles of the permutation: place[v] holds what belongs to v. */
+    /* Follows the cycles of the permutation: place[v] holds the row of v. */
     for (int32_t start = 0; !status && start < graph->nodes; start++) {
         int32_t v = start;
         if (done[start])

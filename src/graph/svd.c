@@ -1,5 +1,5 @@
 /* svd.c - randomised subspace iteration (Halko, Martinsson, Tropp 2011): a random block of rank + extra columns
- * is multiplied by Y and its transpose in turn and orthogonalised in between; the small matrix that is left is
+ * is multiplied by Y and its transpose in turn and orthonormalised in between; the remaining small matrix is
  * decomposed exactly.
  *
  *     Q_i random;  repeat: Q_u = qr(Y Q_i), Q_i = qr(Y' Q_u);   Y Q_i = W S Z'  =>  U = W, V = Q_i Z
@@ -59,9 +59,9 @@ static void multiply(const struct inmo_graph *graph, int normalised, int32_t fir
     }
 }
 
-/* Columns of a become orthonormal, a = q r: r from the Cholesky decomposition of a'a, twice, since once leaves
- * an error of the square of the condition. A block that is nearly singular (more columns than the matrix has
- * rank) takes the Householder way. Products over fixed stretches of rows, added in order: the same at any number
+/* Makes the columns of a orthonormal, a = q r, with r from the Cholesky decomposition of a'a. Two passes, because
+ * one leaves an error of the squared condition number. A nearly singular block (more columns than the rank) uses
+ * Householder QR. Products cover fixed stretches of rows, added in order, so the result is the same at any number
  * of threads. */
 static enum inmo_status orthonormalise(int rows, int columns, float *a, struct work *work)
 {

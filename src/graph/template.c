@@ -1,4 +1,4 @@
-/* template.c - the six rules and the choice. O(E) each, and one truncated SVD for the two that need it. */
+/* template.c - the six rules and the selection. O(E) each, plus one truncated SVD for the two that need it. */
 #include "graph/template.h"
 
 #include "base/memory.h"
@@ -22,8 +22,9 @@ static double neighbour_sum(const struct inmo_graph *graph, int32_t v, int inver
     return sum;
 }
 
-/* factor holds the singular vectors of one side, (count, rank). Writes ‖s_v‖²: that of column v of F F', which is
- * ‖F_v‖² as F'F = 1, or of column v of D^-1 F F', which is F_v' M F_v with M = Σ_k F_k F_k' / d_k². */
+/* factor holds the singular vectors F of one side, (count, rank). Writes the squared norm of column v of F F',
+ * which is ‖F_v‖² because F'F = 1, or of column v of D^-1 F F', which is F_v' M F_v with M = Σ_k F_k F_k' /
+ * d_k². */
 static void column_norms(const struct inmo_graph *graph, int32_t first, int32_t count, const float *factor,
                          int rank, double *m, double *norm)
 {
@@ -142,7 +143,7 @@ static int by_score(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Appends the best of one side. */
+/* Appends the highest scores of one side. */
 static void choose_side(const struct inmo_graph *graph, const double *score, int32_t first, int32_t count,
                         double share, struct ranked *ranked, int32_t *node, int32_t *chosen)
 {

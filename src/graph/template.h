@@ -1,4 +1,4 @@
-/* template.h - which users and items are templates (docs/math.md, "Choosing templates"). */
+/* template.h - selects the template users and items (docs/math.md, "Choosing templates"). */
 #ifndef INMO_GRAPH_TEMPLATE_H
 #define INMO_GRAPH_TEMPLATE_H
 
@@ -6,11 +6,12 @@
 
 #define INMO_TEMPLATE_RULES "error-sort|error-sort-svd|error-sort-svd-norm|degree|page-rank|random"
 
-/* Score of every node under the rule: users compete with users, items with items. */
+/* Scores every node by the rule; users compete with users, items with items. */
 enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char *rule, int rank, uint64_t seed,
                                       const struct inmo_hooks *hooks, double *score, struct inmo_error *error);
 
-/* The ⌈share⌉ highest of each side among nodes with an interaction, as ascending nodes; node has room for all. */
+/* The ⌈share⌉ highest of each side, among nodes with an interaction, in ascending order of nodes; node has room for
+ * all. */
 enum inmo_status inmo_template_choose(const struct inmo_graph *graph, const double *score, double user_share,
                                       double item_share, int32_t *node, int32_t *count, struct inmo_error *error);
 

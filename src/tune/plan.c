@@ -1,4 +1,4 @@
-/* plan.c - the options of a search, and from them what is searched, in how many trials, and how long. */
+/* plan.c - options of a search, and the plan made from them: settings to search, number of trials, epochs. */
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/text.h"
@@ -100,8 +100,8 @@ static enum inmo_status count_trials(const struct inmo_space *space, const struc
     return INMO_OK;
 }
 
-/* Everything that decides the outcomes, and nothing else: more trials of the same search belong to the same
- * record, but with halving their number decides who goes on. */
+/* Everything that decides the outcomes, and nothing else. More trials of the same search belong to the same record,
+ * except with halving, where the number of trials decides which ones continue. */
 static char *identity_of(const struct inmo_tuning *tuning, const struct inmo_dataset *data,
                          const struct inmo_tune_options *options, int halving)
 {

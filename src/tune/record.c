@@ -20,7 +20,7 @@ enum { LARGEST_RECORD = 1 << 28 /* bytes */ };
 
 /* ---- Lines -------------------------------------------------------------------------------------------------- */
 
-/* The searched settings of a trial: numbers as numbers. */
+/* The searched settings of a trial, with numbers as JSON numbers. */
 static void add_settings(struct inmo_text *line, const struct inmo_space *space, int trial)
 {
     inmo_text_add(line, "{", 1);
@@ -73,7 +73,7 @@ static enum inmo_status settings_agree(const struct inmo_space *space, int trial
     return status;
 }
 
-/* Keeps the outcome. Takes over outcome->error. */
+/* Stores the outcome and takes ownership of outcome->error. */
 static enum inmo_status keep(struct inmo_tune_record *record, const struct inmo_outcome *outcome,
                              struct inmo_error *error)
 {
@@ -125,7 +125,7 @@ static enum inmo_status take_line(struct inmo_tune_record *record, const json_t 
 
 /* ---- Which search it is ------------------------------------------------------------------------------------- */
 
-/* The first key in which two objects differ, looked for one level down as well; NULL when they agree. */
+/* The first key in which two objects differ, also one level down; NULL if they agree. */
 static const char *difference(json_t *found, json_t *expected, json_t **found_value, json_t **expected_value)
 {
     const char *key, *inner;
@@ -183,7 +183,7 @@ static enum inmo_status write_line(const struct inmo_tune_record *record, const 
             return inmo_fail_errno(error, "write", record->path);
         done += count > 0 ? (size_t)count : 0;
     }
-    /* EINVAL and ENOTSUP: a file system that has nothing to sync. */
+    /* EINVAL and ENOTSUP: this file system does not support sync. */
     if (fsync(record->descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
         return inmo_fail_errno(error, "write", record->path);
     return INMO_OK;
@@ -222,7 +222,7 @@ static enum inmo_status read_whole(const struct inmo_tune_record *record, char *
     return INMO_OK;
 }
 
-/* Reads the lines that are whole; *good is where they end. */
+/* Reads the complete lines; *good is where they end. */
 static enum inmo_status read_lines(struct inmo_tune_record *record, const char *text, size_t size,
                                    const char *search, size_t *good, struct inmo_error *error)
 {
@@ -238,8 +238,7 @@ static enum inmo_status read_lines(struct inmo_tune_record *record, const char *
         if (inmo_json_parse(text + *good, length, JSON_REJECT_DUPLICATES, &line, NULL) == INMO_MEMORY)
             return inmo_fail_memory(error, "the record of the search");
         number++;
-        /* A file system may lengthen a file before it has the bytes: a last line of something else is torn as
-         * well. */
+        /* A file system may extend a file before its bytes are written: an invalid last line counts as torn. */
         if (!line && *good + length + 1 == size && number > 1)
             break;
         if (!line)
@@ -265,8 +264,9 @@ static char *joined(const char *directory, const char *name)
     return inmo_text_take(&path);
 }
 
-/* Looks through a directory: without a record it must be empty; beside one, what a killed run was writing goes. */
-static enum inmo_status look_through(const char *directory, int has_record, struct inmo_error *error)
+/* Checks a directory: without a record it must be empty; beside a record, temporary files of a killed run are
+ * removed. */
+static enum inmo_status check_directory(const char *directory, int has_record, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     DIR *stream = opendir(directory);
@@ -299,7 +299,7 @@ static enum inmo_status open_file(struct inmo_tune_record *record, const char *d
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return inmo_fail_errno(error, "make", directory);
     if (stat(record->path, &found) != 0) {
-        status = look_through(directory, 0, error);
+        status = check_directory(directory, 0, error);
         if (status)
             return status;
     }
@@ -308,7 +308,7 @@ static enum inmo_status open_file(struct inmo_tune_record *record, const char *d
         return inmo_fail_errno(error, "write", record->path);
     if (flock(record->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return inmo_fail(error, INMO_IO, "%s is in use: another inmo is searching there", record->path);
-    return look_through(directory, 1, error);
+    return check_directory(directory, 1, error);
 }
 
 enum inmo_status inmo_tune_record_open(struct inmo_tune_record *record, const char *directory, const char *search,

@@ -1,12 +1,12 @@
-/* report.c - what a search found, as one object that owns all its strings. */
+/* report.c - the report of a search: one object that owns all its strings. */
 #include "base/memory.h"
 #include "tune/tune.h"
 
 #include <string.h>
 
 struct whole_report {
-    struct inmo_tune_report shown;    /* first, so that the one is the other */
-    struct inmo_space space;          /* owns the values that are words */
+    struct inmo_tune_report shown;    /* first: a pointer to it is a pointer to the whole */
+    struct inmo_space space;          /* owns the values that are strings */
     const char **setting;             // (settings)
     struct inmo_tune_trial *trial;    // (trials)
     const char **value;               // (trials, settings)

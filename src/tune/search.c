@@ -20,7 +20,7 @@ void inmo_search_plan(struct inmo_search *search, int trials, int epochs, int ev
     for (; rungs > 0; rungs--, share /= rate) {
         double exact = ceil(epochs / share / eval_every) * eval_every;
         int rounded = rungs == 1 || exact > epochs ? epochs : (int)exact;
-        /* Two rungs that rounding made alike are one. */
+        /* Rounding made two rungs equal: keep one. */
         if (search->rungs > 0 && search->epochs[search->rungs - 1] == rounded)
             continue;
         search->epochs[search->rungs] = rounded;
@@ -30,13 +30,13 @@ void inmo_search_plan(struct inmo_search *search, int trials, int epochs, int ev
     }
 }
 
-/* Fills in how a trial did in a rung. Returns 0 when it has not been through. */
-static int stands(const struct inmo_search *search, const struct inmo_tune_record *record, int trial, int rung,
-                  struct inmo_standing *standing)
+/* Fills in the result of a trial in a rung. Returns 0 if a seed is not finished. */
+static int standing_in_rung(const struct inmo_search *search, const struct inmo_tune_record *record, int trial,
+                            int rung, struct inmo_standing *standing)
 {
     double sum = 0, squares = 0, count = (double)search->seed_count;
     *standing = (struct inmo_standing){.trial = trial, .rung = rung, .score = NAN, .deviation = NAN};
-    for (int pass = 0; pass < 2; pass++) /* first the mean, then the differences from it */
+    for (int pass = 0; pass < 2; pass++) /* first the mean, then the deviation */
         for (size_t s = 0; s < search->seed_count; s++) {
             const struct inmo_outcome *outcome =
                 inmo_tune_record_find(record, trial, search->epochs[rung], search->seed[s]);
@@ -103,7 +103,7 @@ enum inmo_status inmo_search_run(const struct inmo_search *search, struct inmo_t
 {
     enum inmo_status status = INMO_OK;
     int count = search->trials[0];
-    struct inmo_standing *field = inmo_alloc_zero((size_t)count, sizeof *field); /* in the order of their numbers */
+    struct inmo_standing *field = inmo_alloc_zero((size_t)count, sizeof *field); /* ordered by trial number */
     if (!field)
         return inmo_fail_memory(error, "the search");
     for (int n = 0; n < count; n++)
@@ -113,7 +113,7 @@ enum inmo_status inmo_search_run(const struct inmo_search *search, struct inmo_t
         for (int n = 0; n < count && !status; n++) {
             status = train_trial(search, record, objective, rung, field[n].trial, error);
             if (!status)
-                stands(search, record, field[n].trial, rung, &field[n]);
+                standing_in_rung(search, record, field[n].trial, rung, &field[n]);
         }
         if (status)
             break;
@@ -136,7 +136,7 @@ size_t inmo_search_standings(const struct inmo_search *search, const struct inmo
     size_t count = 0;
     for (int trial = 0; trial < search->trials[0]; trial++)
         for (int rung = search->rungs - 1; rung >= 0; rung--)
-            if (stands(search, record, trial, rung, &standing[count])) {
+            if (standing_in_rung(search, record, trial, rung, &standing[count])) {
                 count++;
                 break;
             }

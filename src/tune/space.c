@@ -1,7 +1,7 @@
 /* space.c - see space.h.
  *
- * A sampled real has four significant digits: as fine as a search can tell apart, and the command line that
- * repeats a trial is short and exact. */
+ * A sampled real has four significant digits: finer differences do not matter to a search, and the command line
+ * that repeats a trial stays short and exact. */
 #include "tune/space.h"
 
 #include "base/memory.h"
@@ -67,7 +67,7 @@ static enum inmo_status fail_value(const struct inmo_setting *row, const char *f
     return inmo_fail(error, INMO_USAGE, "`search`: %s: found \"%.60s\", expected %s", row->name, found, expected);
 }
 
-/* Adds a value in its one spelling. twice_is_wrong: otherwise a value that is there is passed over. */
+/* Adds a value in canonical spelling. twice_is_wrong: 1 if a repeated value is an error, 0 if it is skipped. */
 static enum inmo_status add_value(struct inmo_axis *axis, const char *text, int twice_is_wrong,
                                   struct inmo_error *error)
 {
@@ -93,7 +93,7 @@ static enum inmo_status add_value(struct inmo_axis *axis, const char *text, int 
     return INMO_OK;
 }
 
-/* share in [0, 1] of the way from least to most. */
+/* Point at share in [0, 1] between least and most. */
 static double between(double least, double most, int logarithmic, double share)
 {
     return logarithmic ? exp(log(least) + share * (log(most) - log(least))) : least + share * (most - least);
@@ -123,7 +123,7 @@ static void write_number(const struct inmo_axis *axis, double number, char text[
     write_exactly(axis, number < axis->least ? axis->least : number > axis->most ? axis->most : number, text);
 }
 
-/* The least and most of a range, which must be what the setting takes. */
+/* Reads a bound of a range; it must be valid for the setting. */
 static enum inmo_status read_bound(const struct inmo_setting *row, const char *text, double *bound,
                                    struct inmo_error *error)
 {
@@ -196,13 +196,13 @@ static enum inmo_status read_range(struct inmo_axis *axis, char *least, char *mo
     if (axis->logarithmic && axis->least <= 0)
         return inmo_fail(error, INMO_USAGE, "`search`: %s: a range with :log must begin above 0, found %s",
                          axis->row->name, least);
-    /* Between whole numbers there is nothing more: they are a list. */
+    /* A short range of whole numbers is a list. */
     if (!points && axis->row->type == 'i' && !axis->logarithmic && axis->most - axis->least < MOST_VALUES)
         points = (long)(axis->most - axis->least) + 1;
     return points ? list_range(axis, least, most, points, error) : INMO_OK;
 }
 
-/* Cuts white space at both ends, in place. */
+/* Trims white space at both ends, in place. */
 static char *trimmed(char *text)
 {
     char *end;
@@ -272,7 +272,7 @@ enum inmo_status inmo_space_parse(const char *text, int halving, struct inmo_spa
     }
     for (size_t n = 0; n < fresh.axis_count; n++)
         if (__builtin_mul_overflow(fresh.size, (uint64_t)fresh.axis[n].count, &fresh.size))
-            fresh.size = 0; /* too many to count is countless */
+            fresh.size = 0; /* too many to count: treated as a range */
     if (status)
         inmo_space_free(&fresh);
     else
@@ -311,9 +311,9 @@ char *inmo_space_text(const struct inmo_space *space)
 
 /* ---- Trials ------------------------------------------------------------------------------------------------- */
 
-/* A permutation of [0, size) that needs no memory: a Feistel network on the next even number of bits, walked
- * until it is back inside. */
-static uint64_t permuted(uint64_t seed, uint64_t size, uint64_t n)
+/* A permutation of [0, size) without memory: a Feistel network on an even number of bits, repeated until the result
+ * is below size. */
+static uint64_t permute(uint64_t seed, uint64_t size, uint64_t n)
 {
     uint64_t key = inmo_key(seed, INMO_STREAM_TUNE), mask;
     int half = 1;
@@ -338,7 +338,7 @@ const char *inmo_space_value(const struct inmo_space *space, size_t a, uint64_t 
     if (space->size > 0 && space->size <= 1ull << 62) {
         uint64_t point = trial % space->size;
         if (!space->in_order)
-            point = permuted(space->seed, space->size, point);
+            point = permute(space->seed, space->size, point);
         for (size_t n = space->axis_count - 1; n > a; n--)
             point /= space->axis[n].count;
         return axis->value[point % axis->count];
@@ -347,7 +347,7 @@ const char *inmo_space_value(const struct inmo_space *space, size_t a, uint64_t 
         inmo_random_unit(inmo_random(inmo_key(space->seed, INMO_STREAM_TUNE), trial * INMO_SPACE_MOST_AXES + a));
     if (axis->count)
         return axis->value[(size_t)(share * (double)axis->count)];
-    /* Each whole number has the numbers that round to it, the first and the last as well. */
+    /* Every whole number, also the first and the last, gets an interval of the same width. */
     write_number(axis, between(axis->least - 0.5 * whole, axis->most + 0.5 * whole, axis->logarithmic, share),
                  buffer);
     return buffer;
@@ -357,8 +357,8 @@ void inmo_space_apply(const struct inmo_space *space, uint64_t trial, struct inm
 {
     for (size_t n = 0; n < space->axis_count; n++) {
         char buffer[INMO_VALUE_SIZE];
-        /* Never refused: what the space holds was checked when it was read. Numbers are copied, strings the
-         * space's. */
+        /* Cannot fail: values were checked when the space was read. Numbers are copied; strings belong to the
+         * space. */
         inmo_setting_set(space->axis[n].row, options, inmo_space_value(space, n, trial, buffer));
     }
 }

@@ -1,11 +1,10 @@
-/* space.h - what a search may try: for each setting that is searched, a list of values or a range.
+/* space.h - the search space: a list of values or a range for each searched setting.
  *
  *     learning-rate=1e-3..3e-2:log     a range, uniform in the logarithm
- *     dropout=0.3..0.7:5               five values, equally far apart
- *     layers=1..4, loss=bpr|softmax    whole numbers of a range are a list, like what bars separate
+ *     dropout=0.3..0.7:5               five equally spaced values
+ *     layers=1..4, loss=bpr|softmax    lists: a range of whole numbers, or values separated by bars
  *
- * Trial n's values are a function of (space, n), n from 0: nothing about a search has to be stored to go on with
- * it. */
+ * Trial n's values are a function of (space, n), n from 0, so a search needs no stored state to continue. */
 #ifndef INMO_TUNE_SPACE_H
 #define INMO_TUNE_SPACE_H
 
@@ -30,15 +29,15 @@ struct inmo_space {
     uint64_t seed; /* of that chance */
 };
 
-/* Reads "name=values,name=values". With halving, the settings that say how long a training goes cannot be searched.
- * Errors: USAGE (names the setting, what was found and what could be), MEMORY. */
+/* Reads "name=values,name=values". With halving, settings that decide the length of a training cannot be searched.
+ * Errors: USAGE (names the setting, what was found and what was expected), MEMORY. */
 enum inmo_status inmo_space_parse(const char *text, int halving, struct inmo_space *space,
                                   struct inmo_error *error);
 void inmo_space_free(struct inmo_space *space);
-/* The same space in one spelling, for comparison; NULL when memory is short. Freed with inmo_free. */
+/* The space in canonical spelling, for comparison; NULL if out of memory. Free it with inmo_free. */
 char *inmo_space_text(const struct inmo_space *space);
 
-/* Value of an axis in a trial, as on the command line: in buffer, or belonging to the space. */
+/* Value of an axis in a trial, as on the command line; in buffer, or owned by the space. */
 const char *inmo_space_value(const struct inmo_space *space, size_t axis, uint64_t trial,
                              char buffer[INMO_VALUE_SIZE]);
 /* Puts the trial's values into options; their strings belong to the space. */

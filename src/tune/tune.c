@@ -1,9 +1,8 @@
 /* tune.c - inmo_tune: a search whose trials are trainings.
  *
- * What a schedule that is stretched over the epochs (cosine) reaches after a third of them says little about
- * where it ends: the rate is still high. So with such a schedule each rung of halving is a whole training with
- * fewer epochs, from the start. With a constant rate a short training is the beginning of the long one, and a
- * rung goes on from the checkpoint of the one before. */
+ * With a cosine schedule the learning rate is still high after a third of the epochs, and the score there says
+ * little about the end. So each rung of halving is then a complete training with fewer epochs. With a constant rate
+ * a short training is the beginning of a long one, and a rung continues from the previous rung's checkpoint. */
 #include "tune/tune.h"
 
 #include "base/memory.h"
@@ -22,7 +21,7 @@ struct work {
     const struct inmo_tune_record *record;
     const struct inmo_hooks *hooks; /* the caller's */
     const char *directory;          /* NULL: no checkpoints */
-    double deadline;                /* infinite without */
+    double deadline;                /* infinite: no limit */
     int stopped_by_caller, trained;
     char stage[96];
 };
@@ -32,7 +31,7 @@ struct work {
 static void pass_log(void *context, enum inmo_level level, const char *sentence)
 {
     const struct work *work = context;
-    if (level == INMO_WARNING) /* notes are about checkpoints, which are not the caller's here */
+    if (level == INMO_WARNING) /* notes are about checkpoints, which the caller does not see */
         inmo_note(work->hooks, level, "%s", sentence);
 }
 
@@ -62,7 +61,7 @@ static struct inmo_train_options options_of(const struct work *work, int trial, 
     return options;
 }
 
-/* Whether a training can go on with more epochs as if it had been given them from the start. */
+/* 1 if a training can be continued with more epochs as if it had had them from the start. */
 static int can_be_continued(const struct inmo_train_options *options)
 {
     size_t count;
@@ -70,7 +69,7 @@ static int can_be_continued(const struct inmo_train_options *options)
     return inmo_train_setting_may_differ(inmo_setting_find(settings, count, "epochs"), options);
 }
 
-/* Of the training alone, or, when it can be continued, of the trial in all rungs. */
+/* The checkpoint of this training or, if it can be continued, of the trial in all rungs. */
 static char *checkpoint_of(const struct work *work, const struct inmo_train_options *options, int trial)
 {
     struct inmo_text path = {0};
@@ -97,7 +96,8 @@ static void name_stage(struct work *work, int rung, const struct inmo_outcome *o
     inmo_free(text);
 }
 
-/* A trial whose settings cannot be trained is a finding; anything else that goes wrong ends the search. */
+/* Turns the status of a training into an outcome. Settings that cannot be trained are an outcome; any other error
+ * ends the search. */
 static enum inmo_status judge(enum inmo_status status, const struct inmo_train_report *report,
                               const struct inmo_error *sentence, struct inmo_outcome *outcome,
                               struct inmo_error *error)
@@ -184,7 +184,7 @@ static void note_finished(void *context, int rung, int trial)
     inmo_free(text);
 }
 
-/* The checkpoints of a trial have served. */
+/* Removes the checkpoints of a trial that is not trained again. */
 static void remove_checkpoints(void *context, int trial)
 {
     const struct work *work = context;
@@ -199,7 +199,7 @@ static void remove_checkpoints(void *context, int trial)
         }
 }
 
-/* After a rung: what no later rung goes on from. */
+/* After a rung: removes the checkpoints that no later rung needs. */
 static void finish_rung(void *context, int rung, int trial)
 {
     const struct work *work = context;
@@ -211,7 +211,7 @@ static void finish_rung(void *context, int rung, int trial)
 
 /* ---- The search --------------------------------------------------------------------------------------------- */
 
-/* A search in which nothing could be trained has no best settings: that is an error, the first trial's. */
+/* If all trials failed there are no best settings: returns the error of the first trial. */
 static enum inmo_status check_any(const struct inmo_tuning *tuning, const struct inmo_tune_record *record,
                                   struct inmo_error *error)
 {

@@ -1,4 +1,4 @@
-/* tune.h - the parts of inmo_tune: what a search is (tune_plan.c) and its report (tune_report.c). */
+/* tune.h - the parts of inmo_tune: the plan of a search (plan.c) and its report (report.c). */
 #ifndef INMO_TUNE_TUNE_H
 #define INMO_TUNE_TUNE_H
 
@@ -9,11 +9,11 @@ enum { INMO_MOST_SEEDS = 64 };
 
 /* A search, checked and ready to run. */
 struct inmo_tuning {
-    struct inmo_train_options fixed; /* every setting that is not searched */
+    struct inmo_train_options fixed; /* all settings that are not searched */
     struct inmo_space space;
     struct inmo_search search;
     uint64_t seed[INMO_MOST_SEEDS];
-    char *identity;  // JSON: what must agree for a record to belong to this search
+    char *identity;  // JSON: must agree for a record to belong to this search
 };
 
 /* Errors: USAGE, UNSUPPORTED (a model without training), INPUT (no validation part), MEMORY. */
@@ -22,7 +22,7 @@ enum inmo_status inmo_tuning_plan(struct inmo_tuning *tuning, const struct inmo_
                                   struct inmo_error *error);
 void inmo_tuning_free(struct inmo_tuning *tuning);
 
-/* Takes over tuning->space on success. */
+/* Takes ownership of tuning->space on success. */
 enum inmo_status inmo_tune_report_new(struct inmo_tuning *tuning, const struct inmo_tune_record *record,
                                       struct inmo_tune_report **report, struct inmo_error *error);
 
