@@ -1,5 +1,5 @@
-/* claims.c - see lab.h. A user's NDCG@20 is averaged over the seeds before the test: the same person on several
- * splits is not several people. */
+/* claims.c - see lab.h. A user's NDCG@20 is averaged over the seeds before the test: one user on several splits is
+ * not several users. */
 #include "base/memory.h"
 #include "lab/lab.h"
 #include "lab/significance.h"
@@ -34,7 +34,7 @@ static size_t find_row(const struct inmo_lab *lab, const char *experiment, const
     return NONE;
 }
 
-/* NDCG of each user in a run and a row's evaluation, or NULL. */
+/* NDCG of each user in the evaluation of a row, or NULL. */
 static const float *of_users(const struct inmo_lab *lab, size_t row, size_t seed, const struct inmo_lab_run **run)
 {
     const json_t *found;

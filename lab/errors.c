@@ -1,10 +1,10 @@
 /* errors.c - the error term of Theorem 2, measured. With the rank-d SVD Y ~ U S V^T and L the diagonal matrix of
- * the users that are no templates,
+ * the users that are not templates,
  *
  *     |U U^T L Y|^2 = |U^T L Y|^2 = sum over items i of |sum over users u in N_i that are no templates of U_u|^2
  *
- * because the columns of U are orthonormal; items alike with V. So one pass over the users in the order in which
- * a rule gives them up, adding each one's row of U to its items, gives the whole curve. Cost: edges times d. */
+ * because the columns of U are orthonormal; for items the same with V. So one pass gives the whole curve: visit the
+ * users in the order in which a rule drops them, and add each one's row of U to its items. Cost: edges times d. */
 #include "base/memory.h"
 #include "graph/svd.h"
 #include "graph/template.h"
@@ -19,7 +19,8 @@ struct ranked {
     int32_t node;
 };
 
-/* Those given up first: the lowest scores; of equal ones the larger number, as inmo_template_choose has it. */
+/* The order in which a rule drops templates: lowest score first; of equal ones the larger number, as in
+ * inmo_template_choose. */
 static int by_score(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;

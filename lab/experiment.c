@@ -1,5 +1,5 @@
-/* experiment.c - see experiment.h. A new experiment is a line in the first list and its rows in the second; a
- * model that joins the list of models is in the tables by itself. */
+/* experiment.c - see experiment.h. A new experiment is a line in the first list and its rows in the second. New
+ * models appear in the tables automatically. */
 #include "lab/experiment.h"
 
 #include "base/memory.h"
@@ -23,30 +23,23 @@ static const struct inmo_lab_experiment experiments[] = {
     {"table2", "Transductive recommendation", INMO_LAB_TABLE, NULL, NULL, accuracy, ACCURACY,
      "* has 30 % of the users and items as templates, and so 30 % of the parameters."},
     {"table3", "New interactions", INMO_LAB_TABLE, NULL, NULL, accuracy, ACCURACY,
-     "Trained without a fifth of each user's training items. -new: these are then observed, and nothing is trained "
-     "again. "
-     "-retrain: trained on all of them."},
+     "Trained without a fifth of each user's training items. -new: they are then observed, without retraining. "
+     "-retrain: trained on all items."},
     {"table4", "New users and new items", INMO_LAB_TABLE, NULL, NULL, by_novelty, BY_NOVELTY,
-     "NDCG@20. A fifth of the users and of the items are not there in training; then everything is observed. New "
-     "items: only "
-     "new items are ranked and wanted. -retrain: trained on everything."},
+     "NDCG@20. A fifth of the users and items are absent from training; then everything is observed. New items: "
+     "only new items are candidates and targets. -retrain: trained on everything."},
     {"table5", "Ablation of annealing and dropping", INMO_LAB_TABLE, NULL, NULL, by_novelty, BY_NOVELTY,
      "NDCG@20 with new users and items. No annealing: the normalization exponent is 1 from the start. No dropping: "
-     "no "
-     "interaction is left out of the sums in training."},
-    {"error", "Error term against the share that are no templates", INMO_LAB_ERRORS, "share that are no templates",
+     "no interaction is dropped from the sums in training."},
+    {"error", "Error term against the share of non-templates", INMO_LAB_ERRORS, "share of non-templates",
      "share of the squared error term", NULL, 0,
-     "The squared Frobenius norm of what leaving out templates adds to the error of Theorem 2, for users and "
-     "items; first "
-     "seed. As in the paper, error-sort is the indicator of that theorem; the simplified one, which is the "
-     "default, is made for "
-     "normalised interactions and does not know the singular vectors."},
+     "The squared Frobenius norm of the error that dropping templates adds in Theorem 2, for users and items; "
+     "first seed. As in the paper, error-sort is the theorem's indicator. The simplified rule, our default, is "
+     "made for normalised interactions and ignores the singular vectors."},
     {"time", "Retraining or inference", INMO_LAB_BARS, NULL, "seconds", NULL, 0,
-     "When new users and items arrive: the time of training again, or of giving them to a trained INMO model: from "
-     "the lists "
-     "of interactions, old and new, to the graph and the representations of all users and items. Wall time on the "
-     "machine of "
-     "these runs."},
+     "When new users and items arrive: the time to retrain, or the time a trained INMO model needs to build the "
+     "graph and the representations of all users and items from the lists of interactions. Wall time on the "
+     "machine of these runs."},
     {"templates", "NDCG against the share of templates", INMO_LAB_LINES,
      "share of users and items that are templates", "NDCG@20", NULL, 0, NULL},
     {"beta", "NDCG against the weight of the self-enhanced loss", INMO_LAB_LINES,
@@ -62,7 +55,7 @@ const struct inmo_lab_experiment *inmo_lab_experiment_at(size_t n)
 
 /* ---- Rows ---------------------------------------------------------------------------------------------------- */
 
-/* EACH: for every model of the program; EACH_INMO: for every one on the INMO module. */
+/* EACH: a row for every model; EACH_INMO: for every model with the INMO module. */
 #define EACH "*"
 #define EACH_INMO "inmo*"
 
@@ -211,7 +204,7 @@ enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, str
     for (size_t n = 0; n < most; n++)
         if (strcmp(rules[n].experiment, experiment->name) == 0 && !is_for_all(&rules[n]) && rules[n].walks == 0)
             make_row(experiment, &rules[n], rules[n].model, &made[found++]);
-    /* The list of models has the best first, a table last. */
+    /* The list of models has the best one first; a table has it last. */
     for (size_t k = kinds; k-- > 0;) {
         const struct inmo_model_kind *kind = inmo_model_kind_at(k);
         for (size_t n = 0; n < most; n++)

@@ -1,7 +1,7 @@
-/* experiment.h - the list of experiments: what each trains, where it looks, and how it is shown.
+/* experiment.h - the list of experiments: what each one trains, what it evaluates, and how it is shown.
  *
- * A row is a system trained in a scenario and judged in one way; a table prints rows by columns, a figure draws
- * them. Rows that train the same thing share the training (run.h). */
+ * A row is a system trained in a scenario and evaluated in one way. A table prints rows by columns, a figure draws
+ * them. Rows that need the same training share it (run.h). */
 #ifndef INMO_LAB_EXPERIMENT_H
 #define INMO_LAB_EXPERIMENT_H
 
@@ -9,7 +9,7 @@
 #include "model/model.h"
 
 enum inmo_lab_shape {
-    INMO_LAB_STATISTICS, /* of the data; no training */
+    INMO_LAB_STATISTICS, /* statistics of the data; no training */
     INMO_LAB_TABLE,      /* rows by columns */
     INMO_LAB_LINES,      /* a series of rows over x */
     INMO_LAB_CURVES,     /* validation over the epochs */
@@ -20,21 +20,21 @@ enum inmo_lab_shape {
 struct inmo_lab_column {
     const char *group, *metric; /* of an evaluation: "new-users", "ndcg" */
     const char *title;
-    int paper; /* its column in the paper's table, -1: not there */
+    int paper; /* column in the paper's table, -1: none */
 };
 
 struct inmo_lab_experiment {
     const char *name, *title;
     enum inmo_lab_shape shape;
-    const char *x, *y;                    /* what the axes of a figure are */
+    const char *x, *y;                    /* names of the axes of a figure */
     const struct inmo_lab_column *column; /* of a table */
     size_t columns;
-    const char *note; /* what one must know to read it, or NULL */
+    const char *note; /* explanation for the reader, or NULL */
 };
-/* Experiment n, from 0; NULL when there are not so many. */
+/* Experiment n, from 0; NULL after the last. */
 const struct inmo_lab_experiment *inmo_lab_experiment_at(size_t n);
 
-/* What is trained: a model, and where it differs from its recipe. */
+/* What is trained: a model, and its differences from the recipe. */
 struct inmo_lab_system {
     const char *model;
     double templates;                       /* share of both sides; 0: the recipe's */
@@ -52,11 +52,11 @@ struct inmo_lab_row {
     char label[INMO_LAB_LABEL]; /* of the row, or of the series */
     double x;                   /* of a figure */
 };
-/* All rows of the experiment, in order; *row is the caller's to free. */
+/* All rows of the experiment, in order; the caller frees *row. */
 enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, struct inmo_lab_row **row,
                                size_t *count, struct inmo_error *error);
 
-/* A model as people write it: "INMO-LGCN". */
+/* The name of a model in tables: "INMO-LGCN". */
 const char *inmo_lab_model_label(const char *model);
 
 #endif

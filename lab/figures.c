@@ -2,7 +2,7 @@
 #include "lab/figures.h"
 
 #include "base/memory.h"
-#include "lab/look.h"
+#include "lab/json_get.h"
 #include "lab/plot.h"
 
 enum { MOST_SERIES = 16, MOST_STEPS = 64 };
@@ -44,7 +44,7 @@ static void draw_panel(struct inmo_text *text, const json_t *experiment, const j
         inmo_free(owned[n]);
 }
 
-/* Of a table the columns that the paper argues with: all systems, best first. */
+/* For a table: the columns that the paper discusses, with all systems, best first. */
 static void draw_ladder(struct inmo_text *text, const json_t *experiment, size_t column)
 {
     static const char *const shown[] = {"NDCG@20", "Over all", "New users"};
@@ -64,7 +64,7 @@ static void draw_ladder(struct inmo_text *text, const json_t *experiment, size_t
         size_t at = count;
         if (!isfinite(here.value) || count == MOST_STEPS)
             continue;
-        for (; at > 0 && step[at - 1].value < here.value; at--) /* equal ones in the table's order */
+        for (; at > 0 && step[at - 1].value < here.value; at--) /* keeps equal ones in the order of the table */
             step[at] = step[at - 1];
         step[at] = here;
         count++;

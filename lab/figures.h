@@ -1,4 +1,4 @@
-/* figures.h - the pictures of an experiment's findings. Inside lab/ only. */
+/* figures.h - figures of an experiment. Used only inside lab/. */
 #ifndef INMO_LAB_FIGURES_H
 #define INMO_LAB_FIGURES_H
 
@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-/* As SVG: curves, bars, and for a table its systems in order. */
+/* Draws SVG: curves, bars, or the systems of a table in order. */
 void inmo_figures_draw(struct inmo_text *text, const json_t *experiment);
-/* The numbers of a figure, where there is no picture. */
+/* Lists the numbers of a figure, for Markdown. */
 void inmo_figures_list(struct inmo_text *text, const json_t *experiment);
 
 #endif

@@ -1,5 +1,5 @@
-/* findings.c - what the runs say, as one JSON object: tables of means and deviations, series of figures, claims,
- * and every run with its recipe, budget, seed and epochs. */
+/* findings.c - the results as one JSON object: tables of means and deviations, series of figures, claims, and every
+ * run with its recipe, budget, seed and epochs. */
 #include "base/memory.h"
 #include "lab/lab.h"
 #include "lab/paper.h"
@@ -14,7 +14,7 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Mean and standard deviation of a row over the seeds; the reason why there is none. */
+/* Mean and standard deviation of a row over the seeds, or the reason why there are none. */
 struct summary {
     double mean, deviation;
     int seeds;
@@ -26,7 +26,8 @@ static struct summary sum_up(const struct inmo_lab *lab, size_t row, const char 
     struct summary found = {NAN, NAN, 0, NULL};
     size_t seeds = inmo_lab_seeds_of(lab, lab->row[row].experiment);
     double sum = 0, squares = 0;
-    /* A ranking among items none of which is on offer has the score 0, which would look like a bad try. */
+    /* If no candidate can be recommended the score would be 0, which looks like a poor result. Give the reason
+     * instead. */
     if (strcmp(group, "new-items") == 0 && lab->row[row].trained == INMO_NEW_USERS_ITEMS &&
         inmo_kind_serves_unseen(inmo_model_kind_find(lab->row[row].system.model)) &&
         !inmo_kind_offers_unseen(inmo_model_kind_find(lab->row[row].system.model))) {
@@ -85,7 +86,7 @@ static int is_of(const struct inmo_lab *lab, size_t row, const struct inmo_lab_e
     return lab->row[row].experiment == experiment;
 }
 
-/* The best in a column is in bold; retrained systems have seen what the others have not and do not compete. */
+/* The best value of a column is printed in bold. Retrained systems have seen more data and do not compete. */
 static double best_of(const struct inmo_lab *lab, const struct inmo_lab_experiment *experiment, size_t column)
 {
     double best = -INFINITY;
@@ -131,7 +132,7 @@ static void add_table(const struct inmo_lab *lab, const struct inmo_lab_experime
 
 /* ---- Figures ------------------------------------------------------------------------------------------------- */
 
-/* The series of that label in the list, made if it is not there. */
+/* The series with that label, added if missing. */
 static json_t *series_of(json_t *list, const char *label)
 {
     json_t *series;
@@ -155,7 +156,7 @@ static void add_panel(json_t *panels, const char *title, json_t *series)
     json_array_append_new(panels, json_pack("{ss so}", "title", title, "series", series));
 }
 
-/* A panel for each model: their scales differ. */
+/* One panel per model, because their scales differ. */
 static void add_lines(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *panels)
 {
     for (size_t r = 0; r < lab->rows; r++) {
@@ -256,7 +257,7 @@ static json_t *runs_json(const struct inmo_lab *lab)
     json_t *runs = json_array();
     for (size_t n = 0; n < lab->runs; n++) {
         json_t *run;
-        if (!lab->run[n].result) /* not finished, and nobody asked for it */
+        if (!lab->run[n].result) /* not finished and not requested */
             continue;
         run = json_pack("{ss ss sI si}", "run", lab->run[n].name, "model", lab->run[n].system.model, "seed",
                         (json_int_t)lab->run[n].seed, "most_epochs", lab->run[n].options.epochs);

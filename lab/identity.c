@@ -1,4 +1,4 @@
-/* identity.c - which run it is: data, split and every setting that counts, hashed to a name. */
+/* identity.c - the identity of a run: data, split and all relevant settings, hashed to a name. */
 #include "lab/run.h"
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-enum { LAYOUT = 2, UNSEEN = 2 }; /* of a run; of how new users and items are judged, where they are */
+enum { LAYOUT = 2, UNSEEN = 2 }; /* versions: of the run file; of how new users and items are evaluated */
 
 static const char *scenario_words(enum inmo_scenario scenario)
 {
@@ -38,7 +38,8 @@ static void describe(struct inmo_lab_run *run)
     snprintf(run->what + at, size - at, ", %s, seed %" PRIu64, scenario_words(run->trained), run->seed);
 }
 
-/* Settings that are not neutral, keys in order: a run stays the same run when the program learns another option. */
+/* Settings that differ from neutral, keys in order. So a run keeps its identity when the program gets a new
+ * option. */
 static char *settings_that_count(const struct inmo_train_options *options)
 {
     struct inmo_train_options plain;
@@ -80,7 +81,7 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     if (options->epochs > 0)
         run->options.epochs = options->epochs;
     run->options.max_seconds = options->max_seconds;
-    run->options.walks = system->walks; /* the paper's methods have none, whatever the recipe says */
+    run->options.walks = system->walks; /* the paper's methods have no walks, whatever the recipe */
     if (system->templates > 0)
         run->options.user_templates = run->options.item_templates = system->templates;
     if (system->rule)

@@ -1,4 +1,4 @@
-/* lab.c - inmo_reproduce: from names of experiments to rows, from rows to runs, each done once, and then the
+/* lab.c - inmo_reproduce: turns experiment names into rows, rows into runs, does each run once, and writes the
  * pages. */
 #include "lab/lab.h"
 
@@ -16,7 +16,7 @@
 
 /* ---- The data ------------------------------------------------------------------------------------------------ */
 
-/* The interactions of a prepared directory, all parts put together: every seed splits them anew. */
+/* All interactions of a prepared directory, whatever their part; every seed splits them again. */
 static enum inmo_status log_of_directory(const char *path, struct inmo_log **log, struct inmo_error *error)
 {
     struct inmo_dataset *dataset = NULL;
@@ -69,7 +69,7 @@ static char *joined(const char *directory, const char *name)
     return inmo_text_take(&path);
 }
 
-/* A directory that is there must be empty or one of ours: the pages are replaced. */
+/* An existing directory must be empty or one of ours, because its pages are replaced. */
 static enum inmo_status make_directory(const char *directory, const char *runs, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -112,7 +112,7 @@ static enum inmo_status write_page(const char *directory, const char *name, cons
 
 /* ---- The call ------------------------------------------------------------------------------------------------ */
 
-/* The allocated report: the public part first, so that a pointer to it is a pointer to all. */
+/* What is allocated for a report. The public part comes first, so a pointer to it is a pointer to all. */
 struct report {
     struct inmo_reproduce_report head;
     char *markdown, *json;
@@ -181,7 +181,7 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
     if (!status)
         status = write_all(&lab, directory, report, error);
     for (size_t n = 0; n < lab.runs; n++)
-        done += lab.run[n].result != NULL; /* all, unless only finished ones were asked for */
+        done += lab.run[n].result != NULL; /* all, unless only finished runs were requested */
     if (!status) {
         report->head =
             (struct inmo_reproduce_report){done, trained, inmo_now() - start, report->markdown, report->json};

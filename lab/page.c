@@ -1,12 +1,12 @@
-/* page.c - the findings for people: Markdown, and one HTML page that needs nothing else. Both are walks over the
- * same JSON (findings.c). */
+/* page.c - the results for readers: Markdown, and one self-contained HTML page. Both are made from the same JSON
+ * (findings.c). */
 #include "lab/figures.h"
 
 #include "base/number.h"
 #include "lab/lab.h"
-#include "lab/look.h"
+#include "lab/json_get.h"
 
-/* Words inside a page or a table: what would be taken for its marks is written otherwise. */
+/* Adds text and escapes what HTML or Markdown would interpret. */
 static void add_words(struct inmo_text *text, const char *words, int html)
 {
     for (; *words; words++) {
@@ -89,7 +89,7 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
         add(text, html ? "</tr>\n" : "\n");
     }
     add(text, html ? "</tbody></table></div>\n" : "\n");
-    /* Why there is a backslash. */
+    /* Explains each backslash. */
     json_array_foreach((json_t *)rows, r, row) if (*string(row, "reason"))
     {
         add(text, html ? "<p class=\"note\">\\ " : "\\\\ ");
@@ -102,7 +102,7 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
 
 /* ---- Claims and runs ----------------------------------------------------------------------------------------- */
 
-/* What the test says, in a word. */
+/* The result of the test in one word. */
 static const char *verdict(const json_t *claim)
 {
     return real(claim, "p") > 0.05 ? "undecided" : real(claim, "mean") > 0 ? "yes" : "no";
@@ -116,9 +116,9 @@ static void add_claims(struct inmo_text *text, const json_t *claims, int html)
         return;
     add(text, html ? "<h2 id=\"claims\">Claims, tested</h2>\n" : "## Claims, tested\n\n");
     add(text, html ? "<p class=\"note\">" : "");
-    add(text, "Difference of NDCG@20 (times 100) over the same users, mean over the seeds for each of them; 95 % "
-              "interval; p "
-              "by flipping signs 9,999 times, two-sided.");
+    add(text, "Difference of NDCG@20 (times 100) over the same users, averaged over the seeds; 95 % interval; "
+              "two-sided p from "
+              "9,999 random sign flips.");
     add(text,
         html
             ? "</p>\n<div class=\"wide\"><table><thead><tr><th>Claim</th><th></th><th>Difference</th><th>Users</th>"

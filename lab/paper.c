@@ -1,5 +1,5 @@
-/* paper.c - the paper's own numbers, to stand beside ours: times 100, as printed there. Which data set a log is,
- * is decided by its size: names of files say little, and a Yelp of another year is another data set. */
+/* paper.c - the paper's numbers, times 100, as printed there. A data set is recognised by its size: file names say
+ * little, and Yelp of another year is another data set. */
 #include "lab/paper.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static const struct {
 };
 
 /* Columns: table2 and table3 Recall@20, Precision@20, NDCG@20; table4 and table5 NDCG@20 of new users, of new
- * items, over all. NAN: the paper has a backslash there. */
+ * items, over all. NAN: a backslash in the paper. */
 static const struct {
     const char *data, *experiment, *row;
     double value[3];

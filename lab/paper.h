@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The paper's data set of that size (to 0.1 %), or NULL. */
+/* The paper's data set of that size (within 0.1 %), or NULL. */
 const char *inmo_paper_data(int64_t users, int64_t items, int64_t interactions);
-/* Data set n of the paper: users, items, interactions. Returns 0 when there are not so many. */
+/* Data set n of the paper: users, items, interactions. Returns 0 after the last. */
 int inmo_paper_statistics(size_t n, const char **data, double value[3]);
-/* What the paper has in that row and column (0 to 2; -1: a column of ours) of a table; NAN when nothing. */
+/* The paper's value in that row and column (0 to 2; -1: a column of ours) of a table, or NAN. */
 double inmo_paper_value(const char *data, const char *experiment, const char *row, int column);
 
 #endif

@@ -1,4 +1,4 @@
-/* plan.c - see plan.h. Runs are in the order of their seeds and scenarios, so that each split is prepared once. */
+/* plan.c - see plan.h. Runs are ordered by seed and scenario, so each split is prepared once. */
 #include "lab/plan.h"
 
 #include "base/memory.h"
@@ -48,7 +48,7 @@ const char *inmo_reproduce_experiment(size_t n, const char **title)
     return experiment ? experiment->name : NULL;
 }
 
-/* The next word of a list separated by commas: where it begins, its length; 0 at the end. */
+/* The next word of a comma-separated list: where it begins, and its length; 0 at the end. */
 static size_t next_word(const char **at)
 {
     *at += strspn(*at, ",");
@@ -174,7 +174,7 @@ enum inmo_status inmo_lab_plan_data(struct inmo_lab *lab, struct inmo_error *err
     lab->interactions =
         inmo_csr_count(&dataset->train) + inmo_csr_count(&dataset->valid) + inmo_csr_count(&dataset->test);
     lab->paper_data = inmo_paper_data(lab->users, lab->items, lab->interactions);
-    /* The parts of one seed say what the data is, whatever filters it went through. */
+    /* The parts of one seed identify the data, whatever filters were applied. */
     lab->data.hash = hash_of(hash_of(hash_of(0, &dataset->train), &dataset->valid), &dataset->test);
     return INMO_OK;
 }
@@ -213,7 +213,7 @@ static enum inmo_status add_rows(struct inmo_lab *lab, const struct inmo_lab_exp
     return status;
 }
 
-/* Number of the run that this row needs with this seed; a new one if nobody has needed it yet. */
+/* Number of the run that this row needs with this seed, added if new. */
 static enum inmo_status find_run(struct inmo_lab *lab, const struct inmo_lab_row *row, uint64_t seed,
                                  size_t *number, struct inmo_error *error)
 {

@@ -1,4 +1,4 @@
-/* plot.c - see plot.h. Places in the picture are units of its view box, which the page scales. */
+/* plot.c - see plot.h. Coordinates are units of the view box, which the page scales. */
 #include "lab/plot.h"
 
 #include "base/number.h"
@@ -35,9 +35,9 @@ static void words(struct inmo_text *text, double x, double y, const char *style,
 /* ---- Axes ---------------------------------------------------------------------------------------------------- */
 
 struct axis {
-    double low, high;        /* of the data, in what is drawn (a logarithm where it is one) */
-    double from, to;         /* in the picture */
-    double tick[MOST_TICKS]; /* where, in what is drawn */
+    double low, high;        /* range of the data (logarithms on a logarithmic axis) */
+    double from, to;         /* range in the picture */
+    double tick[MOST_TICKS]; /* positions of the ticks, as low and high */
     char name[MOST_TICKS][16];
     int ticks;
 };
@@ -47,7 +47,7 @@ static double place(const struct axis *axis, double value)
     return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
 }
 
-/* Steps of 1, 2 or 5 times a power of ten that make three to six of them. */
+/* Ticks at multiples of 1, 2 or 5 times a power of ten, three to six of them. */
 static void choose_ticks(struct axis *axis)
 {
     double span, step;
@@ -68,7 +68,7 @@ static void choose_ticks(struct axis *axis)
     }
 }
 
-/* A decade a tick; zero, if there is one, stands a decade before the first. */
+/* One tick per decade; zero, if present, is drawn one decade before the first. */
 static void choose_decades(struct axis *axis, int has_zero)
 {
     axis->low = floor(axis->low + 1e-9) - (has_zero ? 1 : 0);
@@ -187,7 +187,7 @@ static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, si
             inmo_text_format(text, "<path class=\"line s%zu\" d=\"M%.1f %.1fV%.1f\"/>\n", s % COLOURS, at,
                              place(y, series->y[n] - series->spread[n]),
                              place(y, series->y[n] + series->spread[n]));
-        if (series->count <= 40) /* of a long curve the line is enough */
+        if (series->count <= 40) /* a long curve needs no marks */
             draw_mark(text, s, at, place(y, series->y[n]));
     }
 }
@@ -224,7 +224,7 @@ void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit,
         }
     if (!isfinite(axis.low))
         axis.low = axis.high = 0;
-    axis.low = floor(axis.low) == axis.low ? axis.low - 1 : axis.low; /* a bar of no length looks like nothing */
+    axis.low = floor(axis.low) == axis.low ? axis.low - 1 : axis.low; /* a bar of length 0 would be invisible */
     choose_decades(&axis, 0);
     open_picture(text, title, bottom + BOTTOM);
     for (int n = 0; n < axis.ticks; n++) {

@@ -1,6 +1,5 @@
-/* plot.h - small charts as SVG text inside a page: lines over x, bars, and ladders of systems. Colours are
- * classes of the page's style (s0 to s7), so that they change with it between light and dark; every series also
- * has a mark of its own. */
+/* plot.h - small SVG charts for a page: lines, bars, and ladders of systems. Colours are classes of the page's
+ * style (s0 to s7) and follow light or dark mode; each series also has its own mark. */
 #ifndef INMO_LAB_PLOT_H
 #define INMO_LAB_PLOT_H
 
@@ -8,8 +7,8 @@
 
 struct inmo_plot_series {
     const char *label;
-    const double *x, *y;   // (count) x ascending; a y that is not finite leaves a gap
-    const double *spread;  // (count) drawn as a bar up and down; NULL: none
+    const double *x, *y;   // (count) x ascending; a non-finite y leaves a gap
+    const double *spread;  // (count) drawn as an error bar; NULL: none
     size_t count;
 };
 struct inmo_plot {
@@ -19,16 +18,16 @@ struct inmo_plot {
     size_t series_count;
 };
 void inmo_plot_lines(struct inmo_text *text, const struct inmo_plot *plot);
-/* Horizontal bars on a logarithmic axis, one for each label. */
+/* Horizontal bars on a logarithmic axis, one per label. */
 void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit, const char *const *label,
                     const double *value, size_t count);
 
 struct inmo_plot_step {
     const char *label;
-    double value, spread, other; /* spread, and a value to compare with: NAN: none */
-    int marked;                  /* in colour */
+    double value, spread, other; /* error bar and reference value; NAN: none */
+    int marked;                  /* drawn in colour */
 };
-/* Horizontal bars from 0, one for each label in the order given; other values are diamonds. */
+/* Horizontal bars from 0, one per label in the given order; reference values are diamonds. */
 void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct inmo_plot_step *step, size_t count);
 
 #endif

@@ -10,28 +10,28 @@ struct inmo_reproduce_options {
     const char *seeds;  /* of split and training: "1,2,3" or "1..5"; default "1..5" */
     const char *recipe; /* fast (default) or paper */
     const char *only; /* systems, "lightgcn,inmo-lightgcn,inmo-lightgcn*" (*: 30 % templates); default NULL: all */
-    int k_core;       /* both sides keep only ids with this many interactions; default 10, as in the paper */
-    int epochs;       /* of each training at most; 0 (default): the recipe's */
-    double max_seconds; /* of each training; 0 (default): no limit. Its numbers then depend on the machine */
-    int finished;       /* 1: trains nothing; the report has the rows whose runs are there. Default 0 */
+    int k_core;       /* users and items need this many interactions; default 10, as in the paper */
+    int epochs;       /* maximum per training; 0 (default): the recipe's */
+    double max_seconds; /* limit per training; 0 (default): none. With a limit, results depend on the machine */
+    int finished;       /* 1: trains nothing and reports only finished runs; default 0 */
 };
 void inmo_reproduce_options_init(struct inmo_reproduce_options *options);
-const struct inmo_setting *inmo_reproduce_settings(size_t *count); /* all but what */
-/* Experiment n (from 0): its name, "table2", and what it shows; NULL when there are not so many. */
+const struct inmo_setting *inmo_reproduce_settings(size_t *count); /* all options except what */
+/* Experiment n (from 0): its name ("table2"), and its title; NULL after the last. */
 const char *inmo_reproduce_experiment(size_t n, const char **title);
 
 struct inmo_reproduce_report {
-    int runs;             /* trainings that the experiments are made of */
-    int trained;          /* by this call; the others were in the directory */
+    int runs;             /* number of trainings behind the experiments */
+    int trained;          /* of these, trained by this call */
     double seconds;       /* of this call */
     const char *markdown; /* the tables, as in DIR/report.md */
-    const char *json;     /* the same for machines: an object */
+    const char *json;     /* the same as a JSON object */
 };
-/* Trains and evaluates what the experiments need on the log, or prepared directory whose parts are put together
- * again, and writes DIR/report.md, DIR/report.html and a file for each finished training, DIR/runs/HASH.run.
- * Called again, also after kill -9, nothing finished is done twice. A system that cannot do an experiment is in
- * its table, with the reason. Errors: USAGE (names the option), EXISTS (a directory with other things),
- * INTERRUPTED (what was finished is kept), and those of reading and preparing the data. */
+/* Trains and evaluates what the experiments need on a log or prepared directory (its parts are joined and split
+ * again). Writes DIR/report.md, DIR/report.html and one file per finished training, DIR/runs/HASH.run. A second
+ * call, also after kill -9, repeats no finished training. A system that cannot do an experiment appears in its
+ * table with the reason. Errors: USAGE (names the option), EXISTS (the directory has other files), INTERRUPTED
+ * (finished runs are kept), and those of reading and preparing the data. */
 enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options *read,
                                 const struct inmo_reproduce_options *options, const char *directory,
                                 const struct inmo_hooks *hooks, struct inmo_reproduce_report **report,

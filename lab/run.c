@@ -202,7 +202,7 @@ static json_t *groups_json(const struct inmo_report *report)
     return groups;
 }
 
-/* Adds an evaluation to the result: what came of it, or why the system cannot do it. */
+/* Adds an evaluation to the result: its metrics, or why the system cannot do it. */
 static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model *model,
                               const struct inmo_dataset *dataset, const char *name, json_t *evaluations,
                               const struct inmo_hooks *hooks, struct inmo_error *error)
@@ -265,7 +265,7 @@ static enum inmo_status judge_all(struct inmo_lab_run *run, struct inmo_lab_data
     return status;
 }
 
-/* A failure that would be the same the next time, and says something about the system. */
+/* 1 for a failure that would repeat and says something about the system. */
 static int is_result(enum inmo_status status)
 {
     return status == INMO_UNSUPPORTED || status == INMO_NUMERIC || status == INMO_USAGE;
@@ -293,7 +293,7 @@ enum inmo_status inmo_lab_run_do(struct inmo_lab_run *run, struct inmo_lab_data 
         options.checkpoint = checkpoint;
         options.resume = 1;
         status = inmo_train(dataset, &options, hooks, &model, &report, &found);
-        if (status == INMO_FORMAT) { /* begun by another version, or damaged */
+        if (status == INMO_FORMAT) { /* checkpoint of another version, or damaged */
             inmo_note(hooks, INMO_WARNING, "%s; its training begins anew", found.message);
             unlink(checkpoint);
             found = (struct inmo_error){0};

@@ -1,8 +1,8 @@
-/* significance.c - the sign-flip test: were the two systems alike, each user's difference might as well have had
- * the other sign. So the signs are drawn at random DRAWS times, and p is the share of draws (with the real one)
- * whose mean is as far from 0 as the real mean. It needs no distribution of the differences, most of which are
- * 0. Signs are bits of the random stream (draw, user / 64): the same at any number of threads, nothing stored.
- * Cost: DRAWS additions a user. */
+/* significance.c - the sign-flip test. If two systems were equally good, each user's difference could as well have
+ * the other sign. So signs are drawn at random DRAWS times, and p is the share of draws (the observed one included)
+ * whose mean is at least as far from 0 as the observed mean. The test assumes no distribution; most differences are
+ * 0. Signs are bits of the random stream (draw, user / 64): the same at any number of threads, and nothing is
+ * stored. Cost: DRAWS additions per user. */
 #include "lab/significance.h"
 
 #include "base/memory.h"
@@ -30,7 +30,7 @@ enum inmo_status inmo_paired_test(const double *difference, int64_t count, struc
 {
     double sum = 0, squares = 0, error_of_mean;
     int64_t users = 0, moved = 0, as_far = 0;
-    double *kept = inmo_alloc((size_t)count, sizeof *kept); /* zeros do not care for their sign */
+    double *kept = inmo_alloc((size_t)count, sizeof *kept); /* zeros have no sign */
     if (!kept)
         return inmo_fail_memory(error, "a test");
     for (int64_t n = 0; n < count; n++)
@@ -43,7 +43,7 @@ enum inmo_status inmo_paired_test(const double *difference, int64_t count, struc
         }
 #pragma omp parallel for reduction(+ : as_far) num_threads(inmo_threads())
     for (int draw = 0; draw < DRAWS; draw++)
-        /* sums in another order differ by rounding */
+        /* allow for rounding: the order of additions differs */
         as_far +=
             fabs(flipped_sum(kept, moved, inmo_key((uint64_t)draw, INMO_STREAM_SIGN))) >= fabs(sum) * (1 - 1e-12);
     inmo_free(kept);

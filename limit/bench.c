@@ -1,6 +1,5 @@
-/* bench.c - inmo_bench: measures the machine, then every kernel, and puts what the kernel took beside what the
- * machine allows. A rate is the best of its tries, a kernel's time the median of its runs: the ratio is what is
- * usual over what is possible. */
+/* bench.c - inmo_bench: measures the machine, then every kernel, and compares. A rate is the best of several tries,
+ * a kernel's time the median of its runs: the ratio is typical time over best possible time. */
 #include "limit/bench.h"
 
 #include "base/memory.h"
@@ -16,7 +15,7 @@
 enum { MOST_RUNS = 2000, LEAST_RUNS = 3, RATES = 2 * (INMO_TRAFFICS * INMO_LEVELS + 1) };
 #define MACHINE_SHARE 0.4 /* of the time */
 
-/* The report and what its pointers point to, in one block. */
+/* The report and everything it points to, in one block. */
 struct report {
     struct inmo_bench_report report;
     struct inmo_bench_rate rate[RATES];
@@ -48,7 +47,7 @@ static void list_rates(const struct inmo_machine *machine, struct report *report
     }
 }
 
-/* The median of the runs that the time allows, after one that warms the caches. */
+/* Median of the runs that fit into the time, after one warm-up run. */
 static enum inmo_status time_trial(struct inmo_trials *trials, const struct inmo_trial *trial, double seconds,
                                    double *run, struct inmo_bench_kernel *kernel, struct inmo_error *error)
 {

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 enum { PORTION = 1 << 14, SHORT_LIST = 1 << 17, LONG_LIST = 1 << 21, LEAST_TRIES = 3 };
-#define LEAST_SECONDS 2e-3 /* of a try: far above what starting the threads takes */
+#define LEAST_SECONDS 2e-3 /* per try: far more than starting the threads takes */
 
 const char *const inmo_level_names[INMO_LEVELS] = {"L2", "L3", "memory"};
 const char *const inmo_traffic_names[INMO_TRAFFICS] = {"read", "update", "rows of 128 bytes", "rows of 256 bytes"};
 
-/* Of the caches as the kernel of the system lists them; 0 when it does not. */
+/* Size of a cache as the operating system reports it, or 0. */
 static size_t cache_size(int level)
 {
     for (int index = 0; index < 8; index++) {
@@ -62,24 +62,24 @@ static void choose_sets(struct inmo_machine *machine)
     double l2, l3, room = 0.25 * (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     machine->l2 = cache_or(2, _SC_LEVEL2_CACHE_SIZE, 1 << 20);
     machine->l3 = cache_or(3, _SC_LEVEL3_CACHE_SIZE, 0);
-    if (machine->l3 < machine->l2) /* a machine without one */
+    if (machine->l3 < machine->l2) /* no L3 */
         machine->l3 = 4 * machine->l2;
     l2 = (double)machine->l2;
     l3 = (double)machine->l3;
     machine->set[INMO_LEVEL_L2] = whole(l2 / 2);
-    /* Many threads: what each has of it must not fit its own L2. */
+    /* With many threads, the share of each must not fit its L2. */
     machine->set[INMO_LEVEL_L3] = whole(fmin(fmax(sqrt(l2 * l3), 4 * l2 * machine->threads), 0.75 * l3));
     machine->set[INMO_LEVEL_MEMORY] = whole(fmin(2 * l3, room));
 }
 
-/* A probe: what is moved, from where, by how many threads. */
+/* A probe: kind of access, memory level, number of threads. */
 struct probe {
     enum inmo_traffic traffic;
     int threads, private_sets;
-    float *x;           // (threads sets of floats, or one)
-    size_t floats;      /* of the set */
+    float *x;           // one set of floats per thread, or one for all
+    size_t floats;      /* size of a set */
     int32_t *list;      // (entries) rows in random order
-    size_t entries, at; /* where the list goes on */
+    size_t entries, at; /* current position in the list */
 };
 
 static int row_floats(enum inmo_traffic traffic)
@@ -87,7 +87,7 @@ static int row_floats(enum inmo_traffic traffic)
     return traffic == INMO_ROWS_128 ? 32 : 64;
 }
 
-/* Every thread does so many passes; returns the bytes moved. */
+/* Runs that many passes in every thread; returns the bytes moved. */
 static double run_probe(struct probe *probe, int64_t passes)
 {
     const struct inmo_probes *probes = inmo_kernels()->probes;
@@ -110,12 +110,12 @@ static double run_probe(struct probe *probe, int64_t passes)
         }
     }
     probe->at = (start + (size_t)passes * (size_t)probe->threads) % (portions ? portions : 1);
-    if (isnan(result)) /* never: but the compiler must believe that it is looked at */
+    if (isnan(result)) /* never true; keeps the compiler from removing the loop */
         return 0;
     return (double)passes * probe->threads * (by_rows ? (double)PORTION * floats : (double)share) * sizeof(float);
 }
 
-/* Bytes or flops a second: the best of the tries that the time allows. */
+/* Bytes or flops per second: the best of the tries that fit into the time. */
 static double best_rate(double (*run)(struct probe *, int64_t), struct probe *probe, double seconds)
 {
     double start = inmo_now(), best = 0;

@@ -1,6 +1,6 @@
-/* machine.h - what this machine can do: bytes a second from each level of its memory, in each way the kernels
- * move them, and multiply-adds a second. Measured with the loops of kernel/probe.h; the best of several tries,
- * since a limit is what was reached at least once.
+/* machine.h - measures the machine: bytes per second from each level of memory, for each access pattern of the
+ * kernels, and multiply-adds per second. Uses the loops of kernel/probe.h. The best of several tries counts,
+ * because a limit is the best that was ever reached.
  *
  *     level    working set                                              shared by the threads
  *     L2       half of a core's L2                                      no
@@ -13,8 +13,8 @@
 
 enum inmo_level_of_memory { INMO_LEVEL_L2, INMO_LEVEL_L3, INMO_LEVEL_MEMORY, INMO_LEVELS };
 enum inmo_traffic {
-    INMO_READ,     /* one after the other */
-    INMO_UPDATE,   /* the same, changed and written back; a byte counts once */
+    INMO_READ,     /* sequential */
+    INMO_UPDATE,   /* sequential, changed and written back; a byte counts once */
     INMO_ROWS_128, /* rows of 128 bytes in random order */
     INMO_ROWS_256,
     INMO_TRAFFICS
@@ -22,18 +22,18 @@ enum inmo_traffic {
 extern const char *const inmo_level_names[INMO_LEVELS], *const inmo_traffic_names[INMO_TRAFFICS];
 
 struct inmo_machine {
-    int threads;                                /* of the second column below; the first is one thread */
-    size_t l2, l3;                              /* bytes: of a core, of all */
-    size_t set[INMO_LEVELS];                    /* bytes of the working sets */
-    double rate[2][INMO_TRAFFICS][INMO_LEVELS]; /* bytes a second */
-    double flops[2];                            /* a second */
+    int threads;                                /* number of threads of index 1 below; index 0 is one thread */
+    size_t l2, l3;                              /* bytes: per core, shared */
+    size_t set[INMO_LEVELS];                    /* sizes of the working sets in bytes */
+    double rate[2][INMO_TRAFFICS][INMO_LEVELS]; /* bytes per second */
+    double flops[2];                            /* flops per second */
 };
 
 /* Errors: MEMORY, INTERRUPTED. */
 enum inmo_status inmo_machine_measure(double seconds, const struct inmo_hooks *hooks, struct inmo_machine *machine,
                                       struct inmo_error *error);
 
-/* The nearest level that holds so many bytes. */
+/* The smallest level that holds that many bytes. */
 enum inmo_level_of_memory inmo_machine_level(const struct inmo_machine *machine, double bytes);
 
 #endif

@@ -1,4 +1,5 @@
-/* trials.c - see trials.h. Every trial is two functions: what it must do, counted from the data, and the run. */
+/* trials.c - see trials.h. Every trial has two functions: one counts the minimum of bytes and flops from the data,
+ * one runs the kernel. */
 #include "limit/trials.h"
 
 #include "base/memory.h"
@@ -13,12 +14,11 @@
 
 enum { DIM = 64, ROW = DIM * 4, HALF_ROW = DIM * 2 };
 enum { BATCH_NODES = 3 * 2048, USERS = 8192, NEGATIVES = 1024, RANKED = 1536 };
-enum { EXPONENTIAL_FLOPS = 24 }; /* of the series in kernel/vector.c, its scaling and the sum */
+enum { EXPONENTIAL_FLOPS = 24 }; /* of the series in kernel/vector.c, with scaling and sum */
 enum { ADAM_FLOPS = 13 };
 #define DROPOUT 0.5
 
-/* ---- What must be done
- * ---------------------------------------------------------------------------------------- */
+/* ---- Counting ------------------------------------------------------------------------------------------------ */
 
 static int descending(const void *a, const void *b)
 {
@@ -26,8 +26,8 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Rows gathered, row n of the table asked for asked[n] times: an ideal cache keeps the rows asked for most often
- * in L2, the others come from the level that holds the table. Sorts asked. */
+/* Counts gathered rows; row n of the table is read asked[n] times. An ideal cache keeps the most frequent rows in
+ * L2; the others come from the level that holds the table. Sorts asked. */
 static void count_rows(const struct inmo_trials *trials, struct inmo_trial *trial, enum inmo_traffic traffic,
                        int row_bytes, int32_t *asked, double share)
 {
@@ -38,8 +38,7 @@ static void count_rows(const struct inmo_trials *trials, struct inmo_trial *tria
         trial->moved[traffic][n < near ? INMO_LEVEL_L2 : level] += share * asked[n] * row_bytes;
 }
 
-/* Bytes that are passed over from beginning to end, in a kernel that touches footprint bytes before it comes
- * back. */
+/* Counts bytes that are streamed once, in a kernel that touches footprint bytes before it touches them again. */
 static void count_stream(const struct inmo_trials *trials, struct inmo_trial *trial, enum inmo_traffic traffic,
                          double bytes, double footprint)
 {
@@ -57,8 +56,7 @@ double inmo_trial_limit(const struct inmo_trial *trial, const struct inmo_machin
     return fmax(memory, arithmetic);
 }
 
-/* ---- Sparse products
- * ------------------------------------------------------------------------------------------ */
+/* ---- Sparse products ----------------------------------------------------------------------------------------- */
 
 static void count_product(const struct inmo_trials *trials, struct inmo_trial *trial, int half, int32_t *asked)
 {
@@ -149,11 +147,10 @@ static enum inmo_status run_embeddings(struct inmo_trials *trials, struct inmo_e
     return INMO_OK;
 }
 
-/* ---- Losses and Adam
- * ------------------------------------------------------------------------------------------ */
+/* ---- Losses and Adam ----------------------------------------------------------------------------------------- */
 
-/* Three products of users and negatives, the exponentials between them; each positive is read for its score and
- * its pull on the user, and each user of the batch for its pull on the positive. */
+/* Three products of users and negatives, with exponentials between them. Each positive is read for its score and
+ * its gradient on the user, and each user of the batch for its gradient on the positive. */
 static void count_listwise(const struct inmo_trials *trials, struct inmo_trial *trial, int32_t *asked)
 {
     const struct inmo_graph *graph = trials->graph;
@@ -217,8 +214,7 @@ static enum inmo_status run_adam(struct inmo_trials *trials, struct inmo_error *
     return INMO_OK;
 }
 
-/* ---- Ranking
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Ranking ------------------------------------------------------------------------------------------------- */
 
 static void count_rank(const struct inmo_trials *trials, struct inmo_trial *trial)
 {
@@ -262,8 +258,7 @@ static enum inmo_status run_quantised(struct inmo_trials *trials, struct inmo_er
     return inmo_quantised_top(trials->quantised, trials->x, NULL, &top, NULL, error);
 }
 
-/* ---- All of them
- * ---------------------------------------------------------------------------------------------- */
+/* ---- The list of trials -------------------------------------------------------------------------------------- */
 
 void inmo_trials_free(struct inmo_trials *trials)
 {
@@ -296,7 +291,7 @@ static int32_t draw(uint64_t counter, int32_t below)
 static enum inmo_status make_arrays(struct inmo_trials *trials, struct inmo_error *error)
 {
     const struct inmo_graph *graph = trials->graph;
-    size_t nodes = (size_t)graph->nodes, size = (nodes + 3) * DIM; /* the provider's parameters have 3 rows more */
+    size_t nodes = (size_t)graph->nodes, size = (nodes + 3) * DIM; /* the provider has 3 extra rows */
     trials->x = inmo_alloc(size, sizeof(float));
     trials->out = inmo_alloc_zero(size, sizeof(float));
     trials->m = inmo_alloc_zero(size, sizeof(float));

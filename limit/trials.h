@@ -1,8 +1,7 @@
-/* trials.h - the kernels of the engine, each ready to run at the sizes training and serving use it with (d =
- * 64), and what it must do at least: bytes by the way and the level they come from, and flops. How they are
- * counted: docs/benchmarks.md.
+/* trials.h - the kernels, ready to run at the sizes of training and serving (d = 64), with the minimum of bytes (by
+ * access pattern and memory level) and flops that each needs. docs/benchmarks.md says how they are counted.
  *
- *     limit = max( Σ bytes / rate of that traffic and level,  flops / multiply-adds a second ) */
+ *     limit = max( Σ bytes / rate of that traffic and level,  flops / peak flops per second ) */
 #ifndef INMO_LIMIT_TRIALS_H
 #define INMO_LIMIT_TRIALS_H
 
@@ -45,12 +44,12 @@ struct inmo_trials {
     struct inmo_quantised *quantised;
 };
 
-/* trials is to be freed also after a failure. Errors: INPUT (no interactions), MEMORY. */
+/* trials must be freed even after a failure. Errors: INPUT (no interactions), MEMORY. */
 enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct inmo_machine *machine,
                                   struct inmo_trials *trials, struct inmo_error *error);
 void inmo_trials_free(struct inmo_trials *trials);
 
-/* What the machine allows, in seconds; *by_memory: whether memory or arithmetic decides. */
+/* The limit in seconds; *by_memory: 1 if memory decides, 0 if arithmetic does. */
 double inmo_trial_limit(const struct inmo_trial *trial, const struct inmo_machine *machine, int *by_memory);
 
 #endif

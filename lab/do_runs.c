@@ -1,7 +1,7 @@
-/* work.c - doing the runs: how long it will take, one after the other, and what to say meanwhile.
+/* do_runs.c - does the runs of a plan one after the other, with an estimate of the time and progress messages.
  *
- * The time is said before it starts: a system that has a finished run takes as long as that one did, and of the
- * others one epoch is trained and thrown away. It is a bound from above, because a training may stop early. */
+ * The estimate is printed first. A system with a finished run is expected to take as long as that run; of any
+ * other, one epoch is trained and discarded. It is an upper bound, because training may stop early. */
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/threads.h"
@@ -11,36 +11,36 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The caller's hooks, with the run's name and no talk about checkpoints. */
-struct passing {
+/* Forwards to the caller's hooks under the run's name, without notes about checkpoints. */
+struct run_hooks {
     const struct inmo_hooks *hooks;
     char stage[160];
 };
 
 static void pass_log(void *context, enum inmo_level level, const char *sentence)
 {
-    const struct passing *passing = context;
+    const struct run_hooks *run_hooks = context;
     if (level == INMO_WARNING)
-        inmo_note(passing->hooks, level, "%s", sentence);
+        inmo_note(run_hooks->hooks, level, "%s", sentence);
 }
 
 static void pass_progress(void *context, const struct inmo_progress *progress)
 {
-    const struct passing *passing = context;
+    const struct run_hooks *run_hooks = context;
     struct inmo_progress named = *progress;
-    named.stage = passing->stage;
-    inmo_report_progress(passing->hooks, &named);
+    named.stage = run_hooks->stage;
+    inmo_report_progress(run_hooks->hooks, &named);
 }
 
 static int pass_interrupted(void *context)
 {
-    const struct passing *passing = context;
-    return inmo_is_interrupted(passing->hooks);
+    const struct run_hooks *run_hooks = context;
+    return inmo_is_interrupted(run_hooks->hooks);
 }
 
 /* ---- How long ------------------------------------------------------------------------------------------------ */
 
-/* Models fitted at once have no epoch to try. */
+/* 0 for models fitted in closed form: they have no epoch to time. */
 static int has_epochs(const struct inmo_lab_run *run)
 {
     const struct inmo_model_kind *kind = inmo_model_kind_find(run->system.model);
@@ -52,7 +52,7 @@ static int can_train(const struct inmo_lab_run *run)
     return run->trained != INMO_NEW_USERS_ITEMS || inmo_kind_serves_unseen(inmo_model_kind_find(run->system.model));
 }
 
-/* A run like this one, seeds and scenarios aside, that is done, or that was estimated before it. */
+/* A run of the same system, with any seed and scenario, that is done (or, with done 0, was estimated before). */
 static size_t find_like(const struct inmo_lab *lab, size_t number, int done)
 {
     const struct inmo_lab_run *run = &lab->run[number];
@@ -64,7 +64,7 @@ static size_t find_like(const struct inmo_lab *lab, size_t number, int done)
     return number;
 }
 
-/* Seconds of a run by training one epoch of it; 0 when that says nothing. */
+/* Estimates the seconds of a run by training one epoch; 0 if that is not possible. */
 static enum inmo_status probe(struct inmo_lab *lab, const struct inmo_lab_run *run, const struct inmo_hooks *hooks,
                               double *seconds, struct inmo_error *error)
 {
@@ -80,7 +80,7 @@ static enum inmo_status probe(struct inmo_lab *lab, const struct inmo_lab_run *r
     inmo_model_free(model);
     if (status == INMO_INTERRUPTED || status == INMO_MEMORY)
         return status;
-    if (status) /* then the run has it as its result */
+    if (status) /* the run itself will report it */
         return INMO_OK;
     *seconds = report.seconds + report.seconds_per_epoch * (run->options.epochs - 1);
     if (run->options.max_seconds > 0)
@@ -88,8 +88,8 @@ static enum inmo_status probe(struct inmo_lab *lab, const struct inmo_lab_run *r
     return INMO_OK;
 }
 
-/* expected (runs): seconds of each that is not done; *unknown is for how many of them there is nothing to go by. */
-static enum inmo_status estimate(struct inmo_lab *lab, struct passing *passing, const struct inmo_hooks *hooks,
+/* expected (runs): estimated seconds of each run that is not done; *unknown: number of runs without an estimate. */
+static enum inmo_status estimate(struct inmo_lab *lab, struct run_hooks *run_hooks, const struct inmo_hooks *hooks,
                                  double *expected, size_t *unknown, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -104,7 +104,7 @@ static enum inmo_status estimate(struct inmo_lab *lab, struct passing *passing, 
         else if (before != n)
             expected[n] = expected[before];
         else if (has_epochs(run)) {
-            snprintf(passing->stage, sizeof passing->stage, "trying an epoch of %s", run->what);
+            snprintf(run_hooks->stage, sizeof run_hooks->stage, "trying an epoch of %s", run->what);
             status = probe(lab, run, hooks, &expected[n], error);
         }
         *unknown += expected[n] == 0;
@@ -149,7 +149,7 @@ static void say_done(const struct inmo_lab *lab, size_t number, const double *ex
               found, seconds, reason ? ": " : "", reason ? reason : "", left);
 }
 
-/* Rows with a run that is not there leave the plan. */
+/* Drops rows whose run is not finished. */
 static void keep_finished(struct inmo_lab *lab)
 {
     size_t kept = 0;
@@ -169,16 +169,15 @@ static void keep_finished(struct inmo_lab *lab)
 enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, const struct inmo_hooks *hooks,
                                   int *trained, struct inmo_error *error)
 {
-    struct passing passing = {.hooks = hooks};
-    const struct inmo_hooks passed = {&passing, pass_log, pass_progress, pass_interrupted};
+    struct run_hooks run_hooks = {.hooks = hooks};
+    const struct inmo_hooks passed = {&run_hooks, pass_log, pass_progress, pass_interrupted};
     double *expected = inmo_alloc_zero(lab->runs, sizeof *expected);
     size_t pending = 0, unknown = 0;
     char duration[32], besides[64] = "";
     enum inmo_status status = expected ? INMO_OK : inmo_fail_memory(error, "the runs");
     for (size_t n = 0; n < lab->runs && !status; n++) {
         status = inmo_lab_run_load(&lab->run[n], folder, hooks, error);
-        if (!status && lab->options->finished && !lab->run[n].result &&
-            !can_train(&lab->run[n])) /* why it cannot */
+        if (!status && lab->options->finished && !lab->run[n].result && !can_train(&lab->run[n])) /* records why */
             status = inmo_lab_run_do(&lab->run[n], &lab->data, folder, &passed, error);
         pending += lab->run[n].result == NULL;
     }
@@ -187,7 +186,7 @@ enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, cons
         pending = 0;
     }
     if (!status && pending > 0)
-        status = estimate(lab, &passing, &passed, expected, &unknown, error);
+        status = estimate(lab, &run_hooks, &passed, expected, &unknown, error);
     if (!status && pending > 0) {
         write_duration(sum_of(lab, expected), duration, sizeof duration);
         if (unknown > 0)
@@ -199,7 +198,7 @@ enum inmo_status inmo_lab_do_runs(struct inmo_lab *lab, const char *folder, cons
         double start = inmo_now();
         if (lab->run[n].result || lab->options->finished)
             continue;
-        snprintf(passing.stage, sizeof passing.stage, "run %zu of %zu: %s", n + 1, lab->runs, lab->run[n].what);
+        snprintf(run_hooks.stage, sizeof run_hooks.stage, "run %zu of %zu: %s", n + 1, lab->runs, lab->run[n].what);
         status = inmo_lab_run_do(&lab->run[n], &lab->data, folder, &passed, error);
         if (status)
             break;

@@ -1,6 +1,6 @@
-/* look.h - looking into the findings, for those that show them. Inside lab/ only. */
-#ifndef INMO_LAB_LOOK_H
-#define INMO_LAB_LOOK_H
+/* json_get.h - short accessors for the JSON of the results. Used only inside lab/. */
+#ifndef INMO_LAB_JSON_GET_H
+#define INMO_LAB_JSON_GET_H
 
 #include "base/text.h"
 
@@ -14,7 +14,7 @@ static inline const char *string(const json_t *object, const char *key)
     return value ? value : "";
 }
 
-/* NAN where there is no number. */
+/* NAN if it is not a number. */
 static inline double real(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
