@@ -1,5 +1,5 @@
-/* alias.c - see alias.h. Built in time and memory linear in count; the thresholds are 32-bit whole numbers, so the
- * last bits of pow() cannot show. */
+/* alias.c - see alias.h. Built in time and memory linear in count. Thresholds are 32-bit integers, so differences
+ * in the last bits of pow() have no effect. */
 #include "data/alias.h"
 
 #include "base/memory.h"

@@ -1,20 +1,22 @@
-/* alias.h - draws from a long-tailed distribution in constant time: one random number, one look into a table. */
+/* alias.h - draws from a long-tailed distribution in constant time: one random number, one table lookup. */
 #ifndef INMO_DATA_ALIAS_H
 #define INMO_DATA_ALIAS_H
 
 #include <stdint.h>
 
-/* Place r keeps what is below its threshold and gives the rest to another (Walker 1977, Vose 1991). */
+/* The alias method (Walker 1977, Vose 1991): slot r keeps draws below its threshold and passes the others on to
+ * another slot. */
 struct inmo_alias {
     uint32_t count;
     uint32_t *threshold, *other;  // (count)
 };
 
-/* Probabilities ~ (r + 1)^-exponent for r below count. 1, or 0 when memory is short; to be freed either way. */
+/* Probabilities proportional to (r + 1)^-exponent for r < count. Returns 1, or 0 if out of memory; free it in
+ * either case. */
 int inmo_alias_make(struct inmo_alias *alias, uint32_t count, double exponent);
 void inmo_alias_free(struct inmo_alias *alias);
 
-/* The upper half of bits * count chooses the place, the lower half stays or goes. */
+/* The upper half of bits * count selects the slot, the lower half is compared with its threshold. */
 static inline uint32_t inmo_alias_draw(const struct inmo_alias *alias, uint64_t bits)
 {
     unsigned __int128 product = (unsigned __int128)bits * alias->count;

@@ -1,4 +1,4 @@
-/* columns.c - see columns.h. Used once a file, so plain searching will do. */
+/* columns.c - see columns.h. Runs once per file, so linear search is enough. */
 #include "data/columns.h"
 
 #include "data/value.h"
@@ -8,7 +8,7 @@
 
 static const char *const role_name[INMO_ROLES] = {"-", "user", "item", "rating", "time", "split"};
 
-/* Names as people's files have them, in small letters and without '_', '-' and spaces. */
+/* Column names found in real files, in lower case without '_', '-' and spaces. */
 static const struct {
     enum inmo_role role;
     const char *names;

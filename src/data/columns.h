@@ -1,11 +1,11 @@
-/* columns.h - which column of a line is what. */
+/* columns.h - the roles of the columns of a line. */
 #ifndef INMO_DATA_COLUMNS_H
 #define INMO_DATA_COLUMNS_H
 
 #include "base/status.h"
 
 enum inmo_role {
-    INMO_ROLE_NONE, /* ignored; its field is written where nobody looks, which saves a branch a column */
+    INMO_ROLE_NONE, /* ignored; its field is stored but never read, which saves a branch per column */
     INMO_ROLE_USER,
     INMO_ROLE_ITEM,
     INMO_ROLE_RATING,
@@ -30,19 +30,19 @@ struct inmo_columns {
 /* "user", "item", "rating", "time", "split" and "-". */
 const char *inmo_role_name(enum inmo_role role);
 
-/* From what --columns says. USAGE names what was found and what may be. */
+/* Parses --columns. Errors: USAGE, naming what was found and what is allowed. */
 enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *columns, struct inmo_error *error);
 
 /* user,item[,rating[,time]] for a count of 2, 3 or 4. */
 void inmo_columns_usual(int count, struct inmo_columns *columns);
 
-/* From the names in a header line; the first column with a well-known name for a role has it. */
+/* From the names in a header line; the first column with a well-known name for a role gets it. */
 void inmo_columns_from_names(const struct inmo_field *name, int count, struct inmo_columns *columns);
 
-/* The role a well-known column name stands for; case, '_', '-', spaces and a ":type" at the end do not matter. */
+/* The role of a well-known column name. Case, '_', '-', spaces and a trailing ":type" do not matter. */
 enum inmo_role inmo_role_of_name(const char *name, size_t length);
 
-/* "user,item,-,time", shortened to the room. */
+/* "user,item,-,time", truncated to the room. */
 const char *inmo_columns_show(const struct inmo_columns *columns, char *text, size_t room);
 
 #endif

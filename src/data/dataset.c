@@ -4,7 +4,7 @@
  *                          users.offset I64 (U + 1), users.text U8, users.new U8 (U); items.* alike
  *                          train.offset I64 (U + 1), train.item I32; valid.*, test.*, later.* alike
  *                          metadata: scenario, description
- *     meta.json          the same counts and description for people; never read back
+ *     meta.json          counts and description for readers; never read back
  *
  * Saving puts data.safetensors in place by one rename, so the directory holds the old data set or the new one,
  * never a mixture. Opening checks every offset, column and id once, and after that nothing has to be checked
@@ -113,8 +113,8 @@ static int is_empty(const char *directory)
     return empty;
 }
 
-/* Whether the file says it is a data set, of whatever version and even if it is damaged further on: that one may be
- * replaced. The kind stands near the beginning (base/tensorfile.c). */
+/* 1 if the file claims to be a data set of any version, even a damaged one: such a file may be replaced. The kind
+ * is near the beginning (base/tensorfile.c). */
 static int is_prepared(const char *data_path)
 {
     static const char SAYS[] = "\"inmo.kind\":\"dataset\"";
@@ -129,7 +129,7 @@ static int is_prepared(const char *data_path)
     return 0;
 }
 
-/* Makes the directory, or makes sure that it may be written into. */
+/* Creates the directory, or checks that it may be written. */
 static enum inmo_status claim(const char *directory, const char *data_path, int force, int *created,
                               struct inmo_error *error)
 {
@@ -215,8 +215,7 @@ enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const cha
     status = claim(directory, data_path, force, &created, error);
     if (status != INMO_OK)
         goto done;
-    /* meta.json is on the disk, aside, before the data take their place: a full disk is met while nothing has
-     * changed. */
+    /* meta.json is written to its temporary file first: a full disk is noticed while nothing has changed. */
     status = inmo_new_file_open(&meta, meta_path, 1, error);
     if (status == INMO_OK)
         status = inmo_new_file_write(&meta, json, strlen(json), error);

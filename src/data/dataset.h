@@ -1,13 +1,13 @@
-/* dataset.h - what training and evaluation see of the data: ids, and five lists of interactions.
+/* dataset.h - a prepared data set: ids, and five lists of interactions.
  *
- *     train   what the model learns from; its graph
+ *     train   training interactions, the graph of training
  *     valid   held out of train for early stopping; masked in the test
- *     test    what must be predicted
+ *     test    to be predicted
  *     later   training interactions that are observed only after training (inductive scenarios), else empty
  *     aside   validation interactions of new users and items: nobody looks at them, and they are masked in the
  *             test like the rest of valid, so that the test is the same whoever is new; else empty
  *
- * Each is compressed by user (rows users, columns items). All arrays are either owned (prepared in memory) or
+ * Each list is a CSR: a row per user, columns are items. All arrays are either owned (prepared in memory) or
  * borrowed from the memory map of a prepared directory. */
 #ifndef INMO_DATA_DATASET_H
 #define INMO_DATA_DATASET_H

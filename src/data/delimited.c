@@ -24,7 +24,7 @@ static int starts_with_separator(const struct inmo_plan *plan, const char *text,
     return length >= plan->separator_length && memcmp(text, plan->separator, plan->separator_length) == 0;
 }
 
-/* The number of columns; the fields of those that are expected, by role. */
+/* Returns the number of columns and stores the expected fields by role. */
 static int split_plain(const struct inmo_plan *plan, const struct inmo_line *line,
                        struct inmo_field field[INMO_ROLES])
 {
@@ -42,7 +42,7 @@ static int split_plain(const struct inmo_plan *plan, const struct inmo_line *lin
     return column;
 }
 
-/* Offsets, because the text moves when a record goes on in the next line. */
+/* Offsets, because the text moves when a record continues on the next line. */
 struct span {
     size_t begin, end;
     int escaped; /* has "" or \" inside */

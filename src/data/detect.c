@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names --separator takes and the log uses, in the order they are tried. */
+/* Names of separators for --separator and messages, in the order they are tried. */
 static const struct {
     const char *name, *text;
     int tried;
@@ -23,7 +23,7 @@ static const struct {
                   {"space", " ", 1}, {"\\t", "\t", 0}, {"pipe", "|", 0},  {"colon", ":", 0}};
 enum { SEPARATORS = sizeof separators / sizeof separators[0] };
 
-/* What a format's name says at once; NULL is left to looking. */
+/* What the name of a format implies; NULL: to be detected. */
 static const struct {
     const char *format;
     enum inmo_layout layout;
@@ -62,7 +62,7 @@ static enum inmo_status parse_separator(const char *option, struct inmo_plan *pl
     return INMO_OK;
 }
 
-/* How many lines of the sample have as many columns as the first; 0 when the first has only one. */
+/* Number of sample lines with as many columns as the first; 0 if the first has only one. */
 static size_t lines_that_agree(const struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
 {
     size_t agree = 0, columns = inmo_split_line(plan, &sample[0], NULL, 0);
@@ -71,7 +71,7 @@ static size_t lines_that_agree(const struct inmo_plan *plan, const struct inmo_l
     return agree;
 }
 
-/* The first separator on which most lines agree; without one, the first that is in the first line; else tab. */
+/* The first separator on which most lines agree; else the first one in the first line; else tab. */
 static void find_separator(struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
 {
     const char *chosen = NULL;
@@ -89,7 +89,7 @@ static void find_separator(struct inmo_plan *plan, const struct inmo_line *sampl
     set_separator(plan, chosen ? chosen : "\t");
 }
 
-/* Space-separated lines that are no table of up to four columns. */
+/* 1 for space-separated lines that are not a table of up to four columns. */
 static int looks_like_lists(const struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
 {
     size_t columns = inmo_split_line(plan, &sample[0], NULL, 0);
@@ -107,8 +107,7 @@ static int looks_like_check_ins(const struct inmo_field *field, size_t columns)
            inmo_parse_number(field[3].text, field[3].length, &number);
 }
 
-/* A third column in which all lines of the sample have a date, or seconds since 1973 or later: no rating is so
- * high. */
+/* 1 if every sample line has a date in the third column, or seconds after 1973 (no rating is that high). */
 static int third_is_time(const struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
 {
     int all = 1;
@@ -122,7 +121,7 @@ static int third_is_time(const struct inmo_plan *plan, const struct inmo_line *s
     return all;
 }
 
-/* Whether every rating, time and split among the fields can be one. */
+/* 1 if every rating, time and split field is valid. */
 static int values_parse(const struct inmo_columns *columns, const struct inmo_field *field, size_t count)
 {
     double number;
@@ -140,7 +139,7 @@ static int values_parse(const struct inmo_columns *columns, const struct inmo_fi
     return 1;
 }
 
-/* Words over numbers: line 1 does not fit the columns where line 2 does. */
+/* 1 if line 1 does not fit the columns but line 2 does. */
 static int words_over_numbers(const struct inmo_plan *plan, const struct inmo_columns *columns,
                               const struct inmo_line *sample, size_t count)
 {
@@ -195,7 +194,7 @@ static enum inmo_status fail_comment(const char *name, const struct inmo_line *l
                      name, (long long)line->number, inmo_show(shown, line->text, line->length));
 }
 
-/* Steps 4 and 5. columns_option and header_option are those in force, a preset's included. */
+/* Steps 4 and 5. columns_option and header_option include those of a preset. */
 static enum inmo_status plan_columns(const char *name, const char *columns_option, const char *header_option,
                                      const struct inmo_line *sample, size_t count, struct inmo_plan *plan,
                                      struct inmo_error *error)
@@ -210,7 +209,8 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
                          (long long)sample[0].number, found, INMO_COLUMNS_MOST);
     inmo_columns_from_names(field, (int)found, &named);
     has_names = named.has[INMO_ROLE_USER] && named.has[INMO_ROLE_ITEM];
-    /* A well-known name for the user is enough: an item may well be called "book", a user hardly "user_id". */
+    /* A well-known name for the user column is enough: an item may be called "book", but no user is called
+     * "user_id". */
     plan->header = strcmp(header_option, "yes") == 0 || (automatic && named.has[INMO_ROLE_USER]);
     if (columns_option) {
         status = inmo_columns_parse(columns_option, &plan->columns, error);

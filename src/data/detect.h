@@ -1,4 +1,4 @@
-/* detect.h - how a file is to be read, from the options and a look at its first lines. */
+/* detect.h - decides how to read a file, from the options and its first lines. */
 #ifndef INMO_DATA_DETECT_H
 #define INMO_DATA_DETECT_H
 
@@ -19,8 +19,8 @@ struct inmo_plan {
     struct inmo_columns columns;
 };
 
-/* sample: the first lines that are not blank, at least one. name is for messages.
- * Errors: INPUT (cannot tell; says which option to give), USAGE (an option that does not fit). */
+/* sample: the first non-blank lines, at least one. name is for messages. Errors: INPUT (undecidable; says which
+ * option to give), USAGE (an option that does not fit). */
 enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options *options,
                                 const struct inmo_line *sample, size_t count, struct inmo_plan *plan,
                                 struct inmo_error *error);
@@ -33,7 +33,7 @@ const char *inmo_plan_show(const struct inmo_plan *plan, char *text, size_t room
 size_t inmo_split_line(const struct inmo_plan *plan, const struct inmo_line *line, struct inmo_field *field,
                        size_t most);
 
-/* The roles the keys of a JSON object stand for; INPUT when line is not one with a user and an item. */
+/* The roles of the keys of a JSON object. Errors: INPUT if the line is not an object with a user and an item. */
 enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *line, struct inmo_columns *columns,
                                    struct inmo_error *error);
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The next run of characters that are neither space nor tab; length 0 at the end of the line. */
+/* The next word; length 0 at the end of the line. */
 static struct inmo_field next_word(const char **at, const char *end)
 {
     struct inmo_field word;
@@ -32,7 +32,7 @@ static enum inmo_status add_list(struct inmo_reader *reader, const struct inmo_l
     struct inmo_field user = next_word(&at, end), item;
     const char *items = at;
     int good;
-    /* All are checked before any is added: a bad line leaves nothing behind. */
+    /* Check all before adding any, so that a bad line adds nothing. */
     status = inmo_record_check_id(reader, line->number, &user, INMO_ROLE_USER, &good, error);
     while (good && (item = next_word(&at, end)).length > 0)
         status = inmo_record_check_id(reader, line->number, &item, INMO_ROLE_ITEM, &good, error);
@@ -61,7 +61,7 @@ enum inmo_status inmo_read_list(struct inmo_reader *reader, struct inmo_error *e
 
 enum { NUMBER_ROOM = 24 };
 
-/* A string, or an integer written into room; NULL text for anything else. */
+/* A string, or an integer formatted into room; NULL text otherwise. */
 static struct inmo_field text_of(const json_t *value, char room[NUMBER_ROOM])
 {
     struct inmo_field field = {NULL, 0};
@@ -74,7 +74,7 @@ static struct inmo_field text_of(const json_t *value, char room[NUMBER_ROOM])
     return field;
 }
 
-/* Everything but integers and strings is a JSON real, which the text parsers need not see. */
+/* A JSON real needs no text parser. */
 static int number_of(const json_t *value, double *number)
 {
     char room[NUMBER_ROOM];

@@ -31,13 +31,13 @@ enum inmo_status inmo_input_open(const char *path, const char *encoding, const s
                                  struct inmo_input **input, struct inmo_error *error);
 void inmo_input_close(struct inmo_input *input);
 
-/* What messages call it: the path, or "standard input". */
+/* The name for messages: the path, or "standard input". */
 const char *inmo_input_name(const struct inmo_input *input);
 /* The encoding that is converted; NULL for UTF-8. */
 const char *inmo_input_encoding(const struct inmo_input *input);
 
-/* The first lines that are not blank, at most most of them, without taking them: the next call of
- * inmo_input_next gives the first line. count is 0 only for an input without any text. */
+/* The first non-blank lines, at most `most`, without consuming them: inmo_input_next still returns the first line.
+ * count is 0 only for an input without text. */
 enum inmo_status inmo_input_peek(struct inmo_input *input, struct inmo_line *line, size_t most, size_t *count,
                                  struct inmo_error *error);
 
@@ -45,8 +45,8 @@ enum inmo_status inmo_input_peek(struct inmo_input *input, struct inmo_line *lin
  * any LF; the last line needs no end. */
 enum inmo_status inmo_input_next(struct inmo_input *input, struct inmo_line *line, struct inmo_error *error);
 
-/* Makes the line just given longer by the line after it (their line end is then inside the text): a quoted CSV
- * field may hold line ends. The text may move. Sets *extended to 0 at the end of the input or at the limit. */
+/* Extends the line just returned by the next one (with the line end between them), because a quoted CSV field may
+ * contain line ends. The text may move. Sets *extended to 0 at the end of the input or at the limit. */
 enum inmo_status inmo_input_extend(struct inmo_input *input, struct inmo_line *line, int *extended,
                                    struct inmo_error *error);
 /* Takes all extensions of the line back: it ends at its first line end again, and the next line is the one after. */

@@ -1,5 +1,5 @@
-/* log.c - see log.h. Blocks are allocated one at a time and never moved: adding is O(1), the only thing that is
- * copied as the log grows is the list of block pointers (8 bytes for 65,536 interactions). */
+/* log.c - see log.h. Blocks are allocated one at a time and never move: adding is O(1), and only the list of block
+ * pointers is copied as the log grows (8 bytes per 65,536 interactions). */
 #include "data/log.h"
 
 #include "base/memory.h"

@@ -1,7 +1,7 @@
-/* log.h - interactions as they were read: numbers of interned ids, in file order, duplicates still there.
+/* log.h - interactions as read: numbers of interned ids, in file order, with duplicates.
  *
- * Kept in blocks of fixed size, so that growing never copies and the peak stays near the final size:
- * 8 bytes an interaction, 8 more with times, 1 more with a split column. */
+ * Stored in blocks of fixed size, so growing never copies and peak memory stays near the final size:
+ * 8 bytes per interaction, 8 more with times, 1 more with a split column. */
 #ifndef INMO_DATA_LOG_H
 #define INMO_DATA_LOG_H
 

@@ -116,7 +116,7 @@ static enum inmo_status write_zstd(struct inmo_output *output, const void *data,
     return status;
 }
 
-/* zlib counts in unsigned int, so large pieces go in parts. */
+/* zlib counts in unsigned int, so large pieces are split. */
 enum inmo_status inmo_output_write(struct inmo_output *output, const void *data, size_t size,
                                    struct inmo_error *error)
 {

@@ -1,5 +1,4 @@
-/* output.h - a stream of bytes to a new file, plain or compressed by its name (.gz, .zst), or to standard
- * output. */
+/* output.h - a byte stream to a new file, compressed according to its name (.gz, .zst), or to standard output. */
 #ifndef INMO_DATA_OUTPUT_H
 #define INMO_DATA_OUTPUT_H
 
@@ -12,9 +11,9 @@ enum inmo_status inmo_output_open(const char *path, int force, struct inmo_outpu
                                   struct inmo_error *error);
 enum inmo_status inmo_output_write(struct inmo_output *output, const void *data, size_t size,
                                    struct inmo_error *error);
-/* Ends the compression, syncs and puts the file in place. The output is still to be closed. */
+/* Finishes compression, syncs and renames the file into place. The output must still be closed. */
 enum inmo_status inmo_output_commit(struct inmo_output *output, struct inmo_error *error);
-/* Frees; without a commit before it, the file is as it was. */
+/* Frees the output. Without a commit before, the file is unchanged. */
 void inmo_output_close(struct inmo_output *output);
 
 #endif

@@ -1,6 +1,6 @@
 /* prepare.c - from a log to a data set:
  *
- *     log  ->  rows  ->  one a pair  ->  k-core  ->  split by time  ->  numbered, ascending
+ *     log  ->  rows  ->  merged  ->  k-core  ->  split by time  ->  numbered, ascending
  *                                                    (the order of the log is still there)
  *          ->  split by seed or hold-out  ->  scenario  ->  train, valid, test, later
  *
@@ -35,7 +35,7 @@ static const struct inmo_setting SETTINGS[] = {
         "this by the column if there is one, else random."),
     ROW("hold-out", 'r', hold_out, 0, 1, NULL, "Split", "X",
         "With a split column: share of each user's training items that goes to validation."),
-    /* The bound is 2^53 - 1: every reader of JSON gives the number back as it is. */
+    /* The bound is 2^53 - 1: every JSON reader returns such numbers exactly. */
     ROW("seed", 'u', seed, 0, 9007199254740991.0, NULL, "Split", "N",
         "Seed of everything random in the preparation."),
     ROW("scenario", 's', scenario, 0, 0, "transductive|new-interactions|new-users-items", "Scenario", "NAME",
@@ -58,7 +58,7 @@ const struct inmo_setting *inmo_prepare_settings(size_t *count)
     return SETTINGS;
 }
 
-/* What one preparation is made of. */
+/* State of one preparation. */
 struct preparation {
     const struct inmo_log *log;
     struct inmo_prepare_options options;  // with the defaults that depend on the log filled in
@@ -98,7 +98,7 @@ static enum inmo_status check_options(struct preparation *p, struct inmo_error *
     return inmo_split_parse(o->split, &p->split, error);
 }
 
-/* Which option to change when nothing is left. */
+/* Nothing is left: says which option to change. */
 static enum inmo_status fail_empty(const struct preparation *p, struct inmo_error *error)
 {
     const struct inmo_log *log = p->log;
@@ -149,7 +149,7 @@ done:
     return status;
 }
 
-/* One part of the rows, which are ascending already. */
+/* Copies one part of the rows, which are already ascending. */
 static enum inmo_status copy_part(const struct inmo_rows *rows, enum inmo_part part, struct inmo_csr *csr,
                                   struct inmo_error *error)
 {
@@ -181,7 +181,7 @@ done:
     return status;
 }
 
-/* A JSON object: where the data came from, what was removed, every option. */
+/* A JSON object: source, what was removed, every option. */
 static char *describe(const struct preparation *p)
 {
     struct inmo_text json = {0};
@@ -202,7 +202,7 @@ static char *describe(const struct preparation *p)
     return inmo_text_take(&json);
 }
 
-/* The filtered rows, with every interaction's part. */
+/* Filters the rows and assigns every interaction to a part. */
 static enum inmo_status filter_and_split(struct preparation *p, struct inmo_error *error)
 {
     struct inmo_prepare_options *o = &p->options;

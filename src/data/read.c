@@ -51,7 +51,7 @@ const struct inmo_setting *inmo_read_settings(size_t *count)
     return settings;
 }
 
-/* Progress over all files, in bytes of the files themselves; total is 0 when one of them is no ordinary file. */
+/* Progress over all files, in bytes on disk; total is 0 if one of them is not a regular file. */
 struct meter {
     const struct inmo_hooks *hooks;
     double began, reported;
@@ -80,7 +80,7 @@ static enum inmo_status step(void *context, int64_t bytes, struct inmo_error *er
     return INMO_OK;
 }
 
-/* Missing files are found before the first is read. */
+/* Finds missing files before the first is read. */
 static enum inmo_status measure(const char *const *path, size_t path_count, int64_t *total,
                                 struct inmo_error *error)
 {
@@ -105,7 +105,7 @@ static enum inmo_status measure(const char *const *path, size_t path_count, int6
     return INMO_OK;
 }
 
-/* The log has times and parts if its first file has; the others must be alike. */
+/* The first file decides whether the log has times and parts; the others must match. */
 static enum inmo_status match_log(struct inmo_reader *reader, const char *first_name, struct inmo_error *error)
 {
     static const enum inmo_role role[2] = {INMO_ROLE_TIME, INMO_ROLE_SPLIT};

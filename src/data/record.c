@@ -1,5 +1,5 @@
-/* record.c - see record.h. Fields -> numbered interactions. The hot path is one id check, one comparison with the
- * last user and one table lookup for the item; ids are copied only when they are new. Order in is order out. */
+/* record.c - see record.h. The hot path is one id check, one comparison with the last user and one table lookup for
+ * the item; only new ids are copied. Order is preserved. */
 #include "data/record.h"
 
 #include "base/number.h"
@@ -85,7 +85,7 @@ enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_
     return INMO_OK;
 }
 
-/* The fields that are not ids; *good is 0 for a bad line. */
+/* Parses the fields that are not ids; *good is 0 for a bad line. */
 static enum inmo_status parse_values(struct inmo_reader *reader, int64_t line,
                                      const struct inmo_field field[INMO_ROLES], double *rating, int64_t *time,
                                      uint8_t *part, int *good, struct inmo_error *error)

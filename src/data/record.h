@@ -1,5 +1,5 @@
-/* record.h - what every format does with a line once it knows the fields: check them, apply the rating threshold,
- * number the ids, add to the log; and the account of bad lines. */
+/* record.h - common to all formats once the fields of a line are known: check them, apply the rating threshold,
+ * intern the ids, add to the log, and count bad lines. */
 #ifndef INMO_DATA_RECORD_H
 #define INMO_DATA_RECORD_H
 
@@ -17,7 +17,7 @@ struct inmo_reader {
     struct inmo_plan plan;
     struct inmo_log *log;
     char first_bad[512]; /* what was wrong with the first line passed over */
-    /* The user of the last interaction: most logs are sorted by user, and this saves them a lookup a line. */
+    /* The user of the last interaction: most logs are sorted by user, so this saves a lookup per line. */
     char last_user[INMO_ID_LIMIT];
     size_t last_length;
     int32_t last_number;
@@ -27,13 +27,13 @@ struct inmo_reader {
 enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
                                  const struct inmo_field field[INMO_ROLES], struct inmo_error *error);
 
-/* The two halves of it, for formats whose ratings and times are not text. An id must be good to be kept. */
+/* Its two halves, for formats whose ratings and times are not text. Check an id before it is kept. */
 enum inmo_status inmo_record_check_id(struct inmo_reader *reader, int64_t line, const struct inmo_field *id,
                                       enum inmo_role role, int *good, struct inmo_error *error);
 enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_field *user,
                                   const struct inmo_field *item, int64_t time, uint8_t part,
                                   struct inmo_error *error);
-/* Whether the threshold lets the rating through; counts it if not. */
+/* 1 if the rating passes the threshold; counts it otherwise. */
 int inmo_record_rating_passes(struct inmo_reader *reader, double rating);
 
 /* A bad line: "NAME:LINE: found ..., expected ...". OK while skip_bad allows it. */
@@ -41,7 +41,7 @@ enum inmo_status inmo_record_bad(struct inmo_reader *reader, int64_t line, struc
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 enum inmo_status inmo_record_too_long(struct inmo_reader *reader, int64_t line, struct inmo_error *error);
 
-/* The readers of the three layouts: all lines of reader->input by reader->plan into reader->log. */
+/* Readers of the three layouts: read all lines of reader->input by reader->plan into reader->log. */
 enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_error *error);
 enum inmo_status inmo_read_list(struct inmo_reader *reader, struct inmo_error *error);
 enum inmo_status inmo_read_json(struct inmo_reader *reader, struct inmo_error *error);

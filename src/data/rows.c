@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* In place of a number, while numbers are given. */
+/* Markers while numbers are assigned. */
 enum { WAITING = -1, DROPPED = -2 };
 
-/* offset[r + 1] holds the length of row r; afterwards offset[r] is its beginning. */
+/* On entry offset[r + 1] holds the length of row r; on return offset[r] is its beginning. */
 static void add_up(int64_t *offset, int32_t rows)
 {
     offset[0] = 0;
@@ -71,7 +71,7 @@ static void move_interaction(struct inmo_rows *rows, int64_t to, int64_t from)
         rows->part[to] = rows->part[from];
 }
 
-/* Drops, in place, the interactions whose item is negative. */
+/* Removes, in place, the interactions whose item is negative. */
 static void close_gaps(struct inmo_rows *rows)
 {
     int64_t kept = 0, e = 0;
@@ -85,7 +85,7 @@ static void close_gaps(struct inmo_rows *rows)
     rows->offset[rows->users] = kept;
 }
 
-/* Where a pair was last seen is kept for each item, so no row has to be sorted. */
+/* Stores for each item where it was last seen, so no row needs sorting. */
 enum inmo_status inmo_rows_merge(struct inmo_rows *rows, int64_t *merged, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -100,7 +100,7 @@ enum inmo_status inmo_rows_merge(struct inmo_rows *rows, int64_t *merged, struct
     for (int32_t u = 0; u < rows->users; u++)
         for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++) {
             int32_t i = rows->item[e];
-            /* What was seen before the row began was another user's. */
+            /* Seen before this row began: it belongs to another user. */
             if (seen_at[i] < rows->offset[u]) {
                 seen_at[i] = e;
             } else if (rows->time && rows->time[e] < rows->time[seen_at[i]]) {
@@ -132,7 +132,7 @@ static void free_by_item(struct by_item *lists)
     *lists = (struct by_item){0};
 }
 
-/* user_number (may be NULL) renames the users. */
+/* Transposes rows to lists by item. user_number (may be NULL) renumbers the users. */
 static enum inmo_status turn(const struct inmo_rows *rows, int with_part, const int32_t *user_number,
                              struct by_item *lists, struct inmo_error *error)
 {
@@ -142,8 +142,8 @@ static enum inmo_status turn(const struct inmo_rows *rows, int with_part, const 
     lists->part = with_part ? inmo_alloc(count, sizeof *lists->part) : NULL;
     if (!lists->offset || !lists->user || (with_part && !lists->part))
         return inmo_fail_memory(error, "the interactions by item");
-    /* Counted two places ahead, offset[i + 1] is the next free place of item i while the lists are filled, and
-     * its end (the beginning of i + 1) when they are full. */
+    /* Counting two places ahead makes offset[i + 1] the next free place of item i during filling, and its end (the
+     * beginning of i + 1) afterwards. */
     for (size_t e = 0; e < count; e++)
         lists->offset[rows->item[e] + 2]++;
     add_up(lists->offset + 1, rows->items);
@@ -157,8 +157,8 @@ static enum inmo_status turn(const struct inmo_rows *rows, int with_part, const 
     return INMO_OK;
 }
 
-/* Peeling: whoever falls below k is queued once, and takes one off each neighbour that is still there. The result
- * is the largest graph in which all have k, whatever the order. */
+/* Peeling: a node that falls below k is queued once and decrements each remaining neighbour. The result does not
+ * depend on the order. */
 enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -169,7 +169,7 @@ enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed,
     uint32_t *queue = NULL;  // (nodes)
     uint8_t *gone = NULL;    // (nodes)
 
-    if (k <= 1) { /* everybody here has one */
+    if (k <= 1) { /* every node has at least one */
         *removed = 0;
         return INMO_OK;
     }
@@ -216,14 +216,14 @@ done:
     return status;
 }
 
-/* Goes once over the log, which alone knows who came first. */
+/* One pass over the log, which has the order of first appearance. */
 static void number_by_appearance(const struct inmo_log *log, int32_t users, int32_t items, int32_t *user_number,
                                  int32_t *item_number, int32_t *user_order, int32_t *item_order)
 {
     int32_t numbered_users = 0, numbered_items = 0;
     for (int64_t n = 0; n < log->count && (numbered_users < users || numbered_items < items); n++) {
         int32_t u = inmo_log_user(log, n), i = inmo_log_item(log, n);
-        /* Between two that are kept every interaction is kept. */
+        /* All interactions between a kept user and a kept item are kept. */
         if (user_number[u] == DROPPED || item_number[i] == DROPPED)
             continue;
         if (user_number[u] == WAITING) {
@@ -237,7 +237,7 @@ static void number_by_appearance(const struct inmo_log *log, int32_t users, int3
     }
 }
 
-/* Fills the rows again, from the lists by item in the order of the new numbers: each row comes out ascending. */
+/* Refills the rows from the lists by item in the order of the new numbers, so each row is ascending. */
 static void fill_ascending(struct inmo_rows *rows, const struct by_item *lists, const int32_t *item_order,
                            int64_t *next)
 {

@@ -1,7 +1,7 @@
-/* rows.h - interactions by user while they are being prepared. Inside data/ only.
+/* rows.h - interactions by user during preparation. Used only inside data/.
  *
  *     log  ->  collect  ->  merge  ->  core  ->  number
- *              by user      one a      k-core    in order of first appearance,
+ *              by user      one per    k-core    in order of first appearance,
  *                           pair                 each row ascending */
 #ifndef INMO_DATA_ROWS_H
 #define INMO_DATA_ROWS_H
@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* User u has offset[u] .. offset[u + 1] - 1. Owns its arrays; starts as {0}, ends with inmo_rows_free. */
+/* User u has entries offset[u] .. offset[u + 1] - 1. Owns its arrays; starts as {0}, freed by inmo_rows_free. */
 struct inmo_rows {
     int32_t users, items;
     int64_t *offset;  // (users + 1)
@@ -25,12 +25,12 @@ void inmo_rows_free(struct inmo_rows *rows);
 /* The log by user, in the log's numbers, each row in the order of the log. */
 enum inmo_status inmo_rows_collect(const struct inmo_log *log, int with_time, int with_part, struct inmo_rows *rows,
                                    struct inmo_error *error);
-/* Keeps one interaction a pair: the earliest if there are times, of equal ones the first. */
+/* Keeps one interaction per pair: the earliest if there are times, else the first. */
 enum inmo_status inmo_rows_merge(struct inmo_rows *rows, int64_t *merged, struct inmo_error *error);
-/* Keeps the largest set of interactions in which every user and item that has any has k. */
+/* Applies the k-core: keeps the largest set of interactions in which every user and item has at least k. */
 enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed, struct inmo_error *error);
-/* Renames users and items to 0, 1, ... in the order in which the log first has them among what is kept, and sorts
- * each row. Times are dropped. The orders give each new number its number in the log; freed with inmo_free. */
+/* Renumbers users and items 0, 1, ... by first appearance in the log among what is kept, and sorts each row. Drops
+ * times. The orders map new numbers to those of the log; free them with inmo_free. */
 enum inmo_status inmo_rows_number(const struct inmo_log *log, struct inmo_rows *rows, int32_t **user_order,
                                   int32_t **item_order, struct inmo_error *error);
 

@@ -1,6 +1,5 @@
-/* split.c - see split.h. Cost: linear in the interactions, but for the split by time, which sorts each user's
- * items (and only looks at them when the log is in order of time already). Scratch: 8 bytes an item of the
- * longest row. One thread; the numbers do not depend on that. */
+/* split.c - see split.h. Linear in the interactions, except the split by time, which sorts each user's items
+ * (unless they are already in order). Scratch: 8 bytes per item of the longest row. Single-threaded. */
 #include "data/split.h"
 
 #include "base/memory.h"
@@ -8,8 +7,8 @@
 
 #include <string.h>
 
-/* Digits, a point and up to seven more digits, in billionths of the whole (so in 1e-7 percent); NULL if it is not
- * that. Returns the end. */
+/* Parses digits, a point and up to seven more digits into billionths of the whole. Returns the end, or NULL if the
+ * text is not that. */
 static const char *parse_percent(const char *text, int64_t *share)
 {
     int64_t value = 0;
@@ -70,7 +69,7 @@ static void shuffle(int32_t *x, int64_t n, uint64_t base)
     }
 }
 
-/* order[0..n-1] are the places of a row, in the order in which the parts take them. */
+/* order[0..n-1] are the entries of a row in the order in which parts take them. */
 static void label(uint8_t *part, const int32_t *order, int64_t n, const struct inmo_split *split)
 {
     int64_t train = inmo_share_of(split->train, n), test = inmo_share_of(split->test, n);
@@ -146,8 +145,8 @@ done:
     return status;
 }
 
-/* Of each user's n training items, in the order of a shuffle, the first ones stay and the rest go elsewhere. It
- * is the floor of share * n that stays, or that goes. */
+/* Moves some of each user's n shuffled training items elsewhere: the first ones stay. Either the number that stays
+ * or the number that moves is floor(share * n). */
 static enum inmo_status move_training(struct inmo_rows *rows, enum inmo_part elsewhere, int64_t share,
                                       int share_stays, uint64_t key, struct inmo_error *error)
 {

@@ -1,6 +1,6 @@
-/* split.h - which interaction goes to which part. Inside data/ only; prepare.c is the one caller.
+/* split.h - assigns interactions to parts. Used only by prepare.c.
  *
- * All calls only write the part of interactions that are there already: none of them moves anything.
+ * All calls only write the part of existing interactions; none moves any.
  *
  * Random numbers (docs/math.md has random, key and below): a shuffle of x_0 .. x_{n-1} with a base swaps, for j =
  * n-1, ..., 1, x_j with x_{below(random(base, j), j + 1)}. The base is
@@ -9,8 +9,8 @@
  *     random(key(seed, 7), u)         for the new interactions of user u
  *     random(key(seed, 7), 0 and 1)   for the new users and the new items
  *
- * so what happens to a user depends on the seed, the user's number and the user's own items alone. Items are
- * shuffled from their ascending order. No two of these shuffles ever meet in one preparation on the same stream. */
+ * so the result for a user depends only on the seed, the user's number and the user's items. Items are shuffled
+ * from ascending order. No two of these shuffles use the same stream in one preparation. */
 #ifndef INMO_DATA_SPLIT_H
 #define INMO_DATA_SPLIT_H
 
@@ -23,8 +23,8 @@
 /* The first three are the values in struct inmo_log_block. */
 enum inmo_part { INMO_TRAIN = 0, INMO_TEST = 1, INMO_VALID = 2, INMO_LATER = 3, INMO_ASIDE = 4 };
 
-/* A share is a whole number of billionths, so that the floor of a share of n is what it is on paper: in floating
- * point (1 - 0.9) * 10 is less than 1. */
+/* A share is a whole number of billionths, so that floor(share * n) is exact: in floating point (1 - 0.9) * 10 is
+ * less than 1. */
 #define INMO_WHOLE INT64_C(1000000000)
 
 struct inmo_split {
@@ -41,11 +41,11 @@ static inline int64_t inmo_share_of(int64_t share, int64_t n)
     return share * n / INMO_WHOLE;
 }
 
-/* "70/10/20" or "72.5/7.5/20": three numbers that sum to 100, the first above 0. USAGE if it is not. */
+/* Parses "70/10/20" or "72.5/7.5/20": three numbers that sum to 100, the first above 0. Errors: USAGE. */
 enum inmo_status inmo_split_parse(const char *text, struct inmo_split *split, struct inmo_error *error);
 
-/* train: the first floor(train * n), test: the last floor(test * n), valid: the rest, of a user's n items in the
- * order of the shuffle, or ascending by time with equal times as they stand. */
+/* Of a user's n items, the first floor(train * n) go to train, the last floor(test * n) to test, the rest to valid.
+ * The order is that of a shuffle, or ascending time (equal times in log order). */
 enum inmo_status inmo_split_by_seed(struct inmo_rows *rows, const struct inmo_split *split, uint64_t seed,
                                     struct inmo_error *error);
 enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split,
@@ -54,7 +54,8 @@ enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_sp
 enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed,
                                      struct inmo_error *error);
 
-/* What the scenario takes away from training. new_user and new_item must be all zero and get their ones. */
+/* Removes from training what the scenario requires, and marks new users and items in new_user and new_item, which
+ * must be zero. */
 enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
                                      uint64_t seed, uint8_t *new_user, uint8_t *new_item, struct inmo_error *error);
 

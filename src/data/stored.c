@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* offset: 0 first, never falling, last the number of what it points into. */
+/* Valid offsets start at 0, never decrease, and end at `last`. */
 static int offsets_are_sound(const int64_t *offset, int64_t rows, int64_t last)
 {
     int sound = offset[0] == 0 && offset[rows] == last;
@@ -36,7 +36,7 @@ enum inmo_status inmo_stored_ids(const struct inmo_tensorfile *file, const char 
         return inmo_fail(error, INMO_FORMAT, "%s: %s does not fit %s", path, name[0], name[1]);
     for (int64_t n = 0; n < offset.rows - 1; n++) {
         const char *id = (const char *)text.data + at[n];
-        /* The one NUL of an id is its last byte. */
+        /* The only NUL of an id is its last byte. */
         if (at[n] == at[n + 1] || memchr(id, 0, (size_t)(at[n + 1] - at[n])) != id + (at[n + 1] - at[n] - 1))
             return inmo_fail(error, INMO_FORMAT, "%s: id %" PRId64 " of %s is not a string", path, n, name[1]);
     }

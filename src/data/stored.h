@@ -1,5 +1,5 @@
-/* stored.h - ids and lists of interactions out of a file of named arrays, checked before they are believed. Data
- * sets and models both have them, in the same layout (docs/formats.md). */
+/* stored.h - reads ids and lists of interactions from a tensor file and validates them. Data sets and models store
+ * them in the same layout (docs/formats.md). */
 #ifndef INMO_DATA_STORED_H
 #define INMO_DATA_STORED_H
 

@@ -1,19 +1,19 @@
-/* synth.c - a synthetic log with the shape of real ones, user after user, in memory that does not grow with it.
+/* synth.c - writes a synthetic log that resembles real ones, user by user, in constant memory.
  *
  * Items belong to taste groups, and their names say which ("jazz-017", the 17th most popular of jazz). A user
- * likes one or two groups; an interaction falls in them with probability purity, else anywhere. So a person sees
- * at once whether recommendations make sense: somebody with jazz and blues should get jazz and blues.
+ * likes one or two groups; an interaction falls in them with probability purity, else anywhere. So a reader
+ * sees at once whether recommendations make sense: a user of jazz and blues should get jazz and blues.
  *
  *     popularity of the item of rank r in its group      p(r) ~ (r + 1)^-skew
  *     size of group g                                    w(g) ~ (g + 1)^(-skew / 2) of the users' first choices
  *     interactions of a user                             1 + a share of the rest ~ (x + 1/50)^-skew, x uniform
  *
- * The last has the shape of known logs: mean 40, most users below it, the busiest some ten times above. A user
- * has an item at most once, so nobody gets more than there are items.
+ * Activity resembles known logs: mean 40, most users below, the busiest about ten times above. A user has an item
+ * at most once, so a user cannot have more interactions than there are items.
  *
- * Everything random is a function of (seed, user, n): lines depend on nothing that came before them but the
- * user's own. Memory: 8 bytes for each item of one group and 32 for each item of the busiest user. One thread,
- * about 10 M interactions a second. */
+ * Everything random is a function of (seed, user, n): a line depends only on earlier lines of the same user.
+ * Memory: 8 bytes for each item of one group and 32 for each item of the busiest user. One thread, about 10 M
+ * interactions per second. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/setting.h"
@@ -47,8 +47,8 @@ enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 enum { BUFFER_SIZE = 256 << 10, LINE_ROOM = 128, NAME_ROOM = 40 };
 enum { BUSIEST = 50 };           /* 1/50 in the activity above */
-enum { TRIES = 12 };             /* draws by popularity before one of equal chances */
-enum { COUNTERS = 1 << 4 };      /* random numbers of a user's own, the first of its sequence */
+enum { TRIES = 12 };             /* draws by popularity before a uniform draw */
+enum { COUNTERS = 1 << 4 };      /* random numbers reserved at the start of each user's sequence */
 enum { FIRST_DAY = 1577836800 }; /* 2020-01-01 */
 
 static const char *const genre[] = {
@@ -62,16 +62,16 @@ struct synth {
     struct inmo_synth_options options;  // users and items filled in
     uint64_t key;
     struct inmo_alias rank, group;
-    uint32_t group_items;       // of the groups with the most
-    uint32_t larger_groups;     // the first so many have that, the others one less
+    uint32_t group_items;       // items of the larger groups
+    uint32_t larger_groups;     // number of groups with that many items; the others have one less
     char (*prefix)[NAME_ROOM];  // (groups) "jazz-"
     size_t *prefix_length;      // (groups)
     int user_digits, item_digits;
     /* Activity, in units of 2^-20: all users' together, none above the limit. */
     uint64_t activity_limit, activity_sum;
     uint64_t most;  // interactions a user may have
-    /* The items of the user at work: open addressing, an entry counts if it has the user's number. A user takes no
-     * more of the table than it needs, which keeps the table in the nearest cache. */
+    /* Items of the current user: open addressing; an entry is valid if it has the user's number. A user uses only
+     * as much of the table as it needs, which keeps it in cache. */
     uint64_t *owned;  // (slots for the busiest user) (user + 1) << 32 | item
     uint64_t owned_mask;
     uint64_t *owned_in_group;  // (groups) (user + 1) << 32 | items the user has of it
@@ -100,7 +100,7 @@ static uint32_t items_in(const struct synth *synth, uint32_t group)
     return synth->group_items - (group >= synth->larger_groups);
 }
 
-/* Every user has a key of its own, as every purpose has in base/random.h. */
+/* Every user has its own key, like every purpose in base/random.h. */
 static inline uint64_t user_key(const struct synth *synth, uint64_t user)
 {
     return inmo_random(synth->key, user);
@@ -108,7 +108,7 @@ static inline uint64_t user_key(const struct synth *synth, uint64_t user)
 
 /* ---- How many interactions each user has --------------------------------------------------------------------- */
 
-/* In units of 2^-20, so that sums are whole numbers and shares exact. */
+/* Activity in units of 2^-20, so that sums are integers and shares exact. */
 static uint64_t activity(const struct synth *synth, uint64_t user)
 {
     double x = inmo_random_unit(inmo_random(user_key(synth, user), 0));
@@ -123,7 +123,7 @@ static void sum_activity(struct synth *synth)
         synth->activity_sum += activity(synth, user);
 }
 
-/* Whether with this limit nobody gets more than most: (most - 1) sum >= rest limit. */
+/* 1 if no user gets more than `most` with this limit: (most - 1) sum >= rest limit. */
 static int limit_holds(struct synth *synth, uint64_t limit)
 {
     uint64_t rest = synth->options.interactions - synth->options.users;
@@ -132,8 +132,8 @@ static int limit_holds(struct synth *synth, uint64_t limit)
     return (unsigned __int128)(synth->most - 1) * synth->activity_sum >= (unsigned __int128)rest * limit;
 }
 
-/* The highest limit that holds. In a log as sparse as real ones the first try does; at the lowest all users are
- * alike, and that holds whenever there is room for the interactions at all. */
+/* Finds the highest limit that holds. For a log as sparse as real ones the first try does; at the lowest limit all
+ * users are equal, which holds whenever the interactions fit at all. */
 static void find_activity_limit(struct synth *synth)
 {
     uint64_t low = (uint64_t)(pow(1.0 + 1.0 / BUSIEST, -synth->options.skew) * 0x1p20) - 1;
@@ -158,7 +158,7 @@ static uint32_t owned_in(const struct synth *synth, uint64_t user, uint32_t grou
     return entry >> 32 == user + 1 ? (uint32_t)entry : 0;
 }
 
-/* Whether the user has the item; takes it if not. */
+/* 1 if the user has the item already; takes it otherwise. */
 static int take_item(struct synth *synth, uint64_t user, uint32_t item)
 {
     uint32_t group = item % (uint32_t)synth->options.groups;
@@ -173,7 +173,7 @@ static int take_item(struct synth *synth, uint64_t user, uint32_t item)
     return 1;
 }
 
-/* Item number = rank * groups + group, so that the numbers of all groups are 0 .. items - 1 without gaps. */
+/* Item number = rank * groups + group, so the items of all groups are numbered 0 .. items - 1 without gaps. */
 static uint32_t choose_item(struct synth *synth, uint64_t user, uint64_t key, uint64_t *counter,
                             const uint32_t own[2])
 {
@@ -185,9 +185,9 @@ static uint32_t choose_item(struct synth *synth, uint64_t user, uint64_t key, ui
     else
         group = inmo_alias_draw(&synth->group, inmo_random(key, (*counter)++));
     count = items_in(synth, group);
-    /* By popularity; where the user has nearly all that is popular, any free item of the group; where the user
-     * has the whole group, any free item of all. Drawing until one is free needs, even for somebody who gets all
-     * n items, only about log n draws for each. */
+    /* Draws by popularity; if the user has nearly all popular items, any free item of the group; if the user has
+     * the whole group, any free item. Even for a user who gets all n items, drawing until one is free needs only
+     * about log n draws each. */
     if (owned_in(synth, user, group) < count) {
         for (int n = 0;; n++) {
             bits = inmo_random(key, (*counter)++);
@@ -266,7 +266,7 @@ static enum inmo_status write_user(struct synth *synth, uint64_t user, uint64_t 
 
 /* ---- The whole ---------------------------------------------------------------------------------------------- */
 
-/* What is left to choose, and whether it can be. */
+/* Fills in the sizes left open and checks that they are possible. */
 static enum inmo_status settle_sizes(struct inmo_synth_options *options, struct inmo_error *error)
 {
     unsigned long long users, items, interactions = options->interactions;
@@ -275,7 +275,7 @@ static enum inmo_status settle_sizes(struct inmo_synth_options *options, struct 
     if (options->users > MOST_IDS)
         options->users = MOST_IDS;
     if (options->items == 0) {
-        /* Catalogues grow more slowly than their users; 2,400 items for 2,500 users, 1.5 million for 25 million. */
+        /* Catalogues grow more slowly than users: 2,400 items for 2,500 users, 1.5 million for 25 million. */
         double wanted = 10 * pow((double)options->users, 0.7);
         double least = 4.0 * (double)interactions / (double)options->users;
         wanted = wanted > least ? wanted : least;
@@ -307,7 +307,7 @@ static enum inmo_status prepare(struct synth *synth, struct inmo_error *error)
     synth->larger_groups = (uint32_t)(options->items % groups ? options->items % groups : groups);
     synth->user_digits = digits_of(options->users);
     synth->item_digits = digits_of(synth->group_items);
-    /* Half the items are enough for anybody, unless the log is denser than any real one. */
+    /* No user gets more than half the items, unless the log is denser than any real one. */
     synth->most =
         options->interactions <= options->users * (options->items / 4) ? options->items / 2 : options->items;
     find_activity_limit(synth);
@@ -338,7 +338,7 @@ static enum inmo_status write_all(struct synth *synth, const struct inmo_hooks *
     double began = inmo_now(), reported = began;
     for (uint64_t user = 0; user < options->users && status == INMO_OK; user++) {
         uint64_t upto, interactions;
-        /* Shares of the running sum, rounded down: they add up to the rest exactly. */
+        /* Rounded-down shares of the running sum add up to the rest exactly. */
         activity_so_far += activity(synth, user);
         upto = (uint64_t)((unsigned __int128)rest * activity_so_far / synth->activity_sum);
         interactions = 1 + upto - given;

@@ -62,7 +62,7 @@ static enum inmo_status read_file(struct inmo_unpack *unpack, void *to, size_t r
     return INMO_OK;
 }
 
-/* Makes raw hold at least one byte unless the file has ended. */
+/* Reads until raw holds at least one byte or the file ends. */
 static enum inmo_status fill_raw(struct inmo_unpack *unpack, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -87,7 +87,7 @@ static enum inmo_status fail_damaged(const struct inmo_unpack *unpack, const cha
     return inmo_fail(error, INMO_INPUT, "%s: the %s data is damaged (%s)", unpack->name, kind, why);
 }
 
-/* The three decoders have one contract: *got bytes, at most room, at to; *got is 0 only at the end. */
+/* All three decoders write *got bytes, at most room, to `to`; *got is 0 only at the end. */
 
 static enum inmo_status decode_plain(struct inmo_unpack *unpack, char *to, size_t room, size_t *got,
                                      struct inmo_error *error)
@@ -102,7 +102,7 @@ static enum inmo_status decode_plain(struct inmo_unpack *unpack, char *to, size_
     return INMO_OK;
 }
 
-/* Between members: pass over zero padding (tapes have it); what follows must be another member. */
+/* Between members: skip zero padding (as on tapes); another member must follow. */
 static enum inmo_status begin_member(struct inmo_unpack *unpack, int *ended, struct inmo_error *error)
 {
     enum inmo_status status;
@@ -177,8 +177,8 @@ static enum inmo_status decode_zstd(struct inmo_unpack *unpack, char *to, size_t
             status = fail_damaged(unpack, "zstd", ZSTD_getErrorName(result), error);
             break;
         }
-        /* At the end of the file a call may still bring out what the decoder holds back; one that does not has
-         * nothing to go on with. */
+        /* At the end of the file the decoder may still return buffered output. If it does not, the data is
+         * incomplete. */
         if (in.size == 0 && out.pos == 0) {
             status = fail_cut_off(unpack, "zstd", error);
             break;
@@ -216,7 +216,7 @@ static enum inmo_status recognise_packing(struct inmo_unpack *unpack, struct inm
 {
     enum inmo_status status = INMO_OK;
     const unsigned char *raw = unpack->raw;
-    /* A pipe may give its first bytes one by one. */
+    /* A pipe may deliver its first bytes one by one. */
     while (status == INMO_OK && !unpack->raw_ended && unpack->raw_end < 4) {
         size_t got = 0;
         status = read_file(unpack, unpack->raw + unpack->raw_end, RAW_SIZE - unpack->raw_end, &got, error);
@@ -235,7 +235,7 @@ static enum inmo_status recognise_packing(struct inmo_unpack *unpack, struct inm
     } else if (unpack->raw_end >= 4 &&
                ((raw[0] == 0x28 && raw[1] == 0xb5 && raw[2] == 0x2f && raw[3] == 0xfd) ||
                 ((raw[0] & 0xf0) == 0x50 && raw[1] == 0x2a && raw[2] == 0x4d && raw[3] == 0x18))) {
-        /* The second is a skippable frame, with which parallel compressors begin. */
+        /* The second is a skippable frame, which parallel compressors write first. */
         unpack->packing = ZSTD;
         unpack->unzstd = ZSTD_createDStream();
         if (!unpack->unzstd)

@@ -1,4 +1,4 @@
-/* value.c - see value.h. Pure functions of their text, without allocation; an id costs a few nanoseconds. */
+/* value.c - see value.h. Pure functions without allocation; checking an id takes a few nanoseconds. */
 #include "data/value.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ static int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* value = mantissa 10^exponent. Exact when the mantissa has at most 15 digits and |exponent| <= 22 (both are then
- * doubles and one rounding remains), which covers every rating and time seen in practice. */
+/* value = mantissa 10^exponent. Exact if the mantissa has at most 15 digits and |exponent| <= 22, because both are
+ * then exact doubles and one rounding remains. That covers every rating and time seen in practice. */
 static double scale_by_ten(double mantissa, long exponent)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -84,7 +84,7 @@ int inmo_parse_number(const char *text, size_t length, double *value)
     return 1;
 }
 
-/* width digits at *text; -1 when there are not so many. */
+/* Reads width digits at *text; -1 if there are fewer. */
 static int take_digits(const char **text, const char *end, int width)
 {
     int value = 0;
@@ -190,7 +190,7 @@ int inmo_parse_time(const char *text, size_t length, int64_t *time)
         return parse_review_date(text, length, time);
     negative = length > 0 && text[0] == '-';
     first = n = length > 0 && (text[0] == '-' || text[0] == '+');
-    /* Integers up to 18 digits are taken exactly, and so is the whole part of a decimal number. */
+    /* Integers of up to 18 digits, and the whole part of a decimal number, are exact. */
     for (; n < length && n - first < 18 && is_digit(text[n]); n++)
         whole = whole * 10 + (text[n] - '0');
     if (n > first && n < length && text[n] == '.')
@@ -222,8 +222,8 @@ int inmo_parse_part(const char *text, size_t length, uint8_t *part)
     return 0;
 }
 
-/* Length of the well-formed UTF-8 character at text, 0 when there is none (RFC 3629: no overlong forms, no
- * surrogates, nothing above U+10FFFF). */
+/* Length of the valid UTF-8 character at text, or 0 (RFC 3629: no overlong forms, no surrogates, nothing above
+ * U+10FFFF). */
 static size_t utf8_character(const unsigned char *text, size_t length)
 {
     unsigned char first = text[0], low = 0x80, high = 0xbf;
@@ -266,8 +266,8 @@ int inmo_id_is_good(const char *text, size_t length)
     uint64_t word, suspect = 0;
     if (length - 1 >= INMO_ID_LIMIT)
         return 0;
-    /* Eight bytes at a time: w - 1 borrows into the top bit of a byte only if it is 0, and w has the top bit of a
-     * byte only if it is not ASCII. The last, overlapping word makes the tail free. */
+    /* Eight bytes at a time. w - 1 borrows into the top bit of a byte only if the byte is 0, and w has the top bit
+     * set only in a non-ASCII byte. The last word overlaps, so there is no tail. */
     if (length >= 8) {
         for (size_t n = 0; n + 8 <= length; n += 8) {
             memcpy(&word, text + n, 8);

@@ -1,6 +1,6 @@
-/* value.h - what the text of a field means: numbers, times, ids; and how a message shows it.
+/* value.h - parses fields (numbers, times, ids) and formats them for messages.
  *
- * Nothing here depends on the locale (strtod would read "3.5" as 3 in a German one). */
+ * Independent of the locale (with a German one strtod would read "3.5" as 3). */
 #ifndef INMO_DATA_VALUE_H
 #define INMO_DATA_VALUE_H
 
@@ -20,7 +20,7 @@ int inmo_parse_number(const char *text, size_t length, double *value);
  * have it. 1 and *time, or 0. */
 int inmo_parse_time(const char *text, size_t length, int64_t *time);
 
-/* 0 or train, 1 or test, 2 or valid or validation. 1 and *part, or 0. */
+/* 0 or train, 1 or test, 2 or valid or validation. Returns 1 and *part, or 0. */
 int inmo_parse_part(const char *text, size_t length, uint8_t *part);
 
 /* Whether text can be an id: 1 to INMO_ID_LIMIT bytes of UTF-8 without NUL. If not, fault gets what was found and
@@ -29,7 +29,7 @@ int inmo_id_is_good(const char *text, size_t length);
 /* 1 when the fault is that the bytes are not UTF-8, which may be text in another encoding. */
 int inmo_id_fault(const char *text, size_t length, const char *what, char fault[INMO_SHOWN]);
 
-/* "text" in quotes, shortened, with bytes that are not printable ASCII or well-formed UTF-8 as \xNN. */
+/* "text" in quotes, shortened; bytes that are not printable ASCII or valid UTF-8 become \xNN. */
 const char *inmo_show(char shown[INMO_SHOWN], const char *text, size_t length);
 
 #endif
