@@ -1,6 +1,6 @@
 /* input.h - the lines of a file or standard input, unpacked (unpack.h) and decoded to UTF-8 (decode.h).
  *
- * A line is handed out where it lies in the buffer, so nothing is copied but the one line a read cuts in two. */
+ * A line is returned in place in the buffer; only the one line that a read cuts in two is copied. */
 #ifndef INMO_DATA_INPUT_H
 #define INMO_DATA_INPUT_H
 
@@ -10,8 +10,8 @@ enum { INMO_LINE_LIMIT = 8 << 20 };
 
 struct inmo_input;
 
-/* Called after each read with the bytes of the file (compressed if it is) taken so far; what is not INMO_OK stops
- * the reading with that status. */
+/* Called after each read with the bytes of the file (compressed size) read so far. A status other than INMO_OK
+ * stops reading. */
 struct inmo_watch {
     enum inmo_status (*step)(void *context, int64_t bytes, struct inmo_error *error);
     void *context;

@@ -1,13 +1,12 @@
 /* prepare.c - from a log to a data set:
  *
  *     log  ->  rows  ->  merged  ->  k-core  ->  split by time  ->  numbered, ascending
- *                                                    (the order of the log is still there)
+ *                                                    (needs the order of the log)
  *          ->  split by seed or hold-out  ->  scenario  ->  train, valid, test, later
  *
- * The filters are rows.c, the parts split.c; here is the order of the steps, what is told when nothing is left,
- * and the data set that comes out. Cost: linear in the interactions; memory: see rows.c, the parts (5 bytes an
- * interaction) come when the lists by item are gone. The result depends on the log, the options and the seed
- * alone. */
+ * rows.c filters, split.c assigns parts; this file orders the steps, explains when nothing is left, and builds the
+ * data set. Linear in the interactions; memory as in rows.c (the parts, 5 bytes per interaction, are allocated
+ * after the lists by item are freed). The result depends only on the log, the options and the seed. */
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
-/* blas.c - whether OpenBLAS knows this processor. It picks its kernels by the processor's model number and falls
- * back to 20-year-old ones for a model it has never heard of, which virtual machines and new processors often
- * are: here its products were 3.4 times slower than with the kernels the processor can run. The choice is made
- * when the library is loaded and can only be changed by the environment. */
+/* blas.c - checks whether OpenBLAS knows this processor. It picks its kernels by the processor's model number and
+ * falls back to 20-year-old ones for an unknown model, as virtual machines and new processors often are: here its
+ * products were 3.4 times slower than with the best kernels the processor can run. The choice is made when the
+ * library is loaded and can only be changed through the environment. */
 #include "inmo.h"
 
 #include <cblas.h>

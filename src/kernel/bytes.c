@@ -1,8 +1,8 @@
-/* bytes.c - products of rows and queries of bytes, for the first pass of quantised.c. With one query the rows come
- * from memory and all that is asked of the arithmetic is to keep out of the way: 64 bytes (4 numbers of 16 rows)
- * in three instructions with AVX-512. Several queries share each load of the rows. Compiled once for each
- * instruction set (src/CMakeLists.txt); the sums are of integers, and the floats that follow are the same at
- * every width and for any number of queries at once. */
+/* bytes.c - products of byte rows and byte queries, for the first pass of quantised.c. With one query the rows
+ * stream from memory, and the arithmetic only has to keep up: 64 bytes (4 numbers of 16 rows) in three instructions
+ * with AVX-512. Several queries share each load of the rows. Compiled for each instruction set
+ * (src/CMakeLists.txt). Sums are of integers, and the float results are the same at every width and for any number
+ * of queries. */
 #include "kernel/vector.h"
 
 #if defined(__AVX2__)
@@ -12,7 +12,7 @@
 #endif
 
 enum { BLOCK_BYTES = INMO_BYTES_BLOCK * INMO_BYTES_GROUP, AHEAD = 32 * BLOCK_BYTES };
-/* Queries at once: as many as have their sums in registers. */
+/* Queries processed together: as many as have their sums in registers. */
 enum { AT_ONCE = LANES == 16 ? 8 : 4 };
 
 static inline int32_t group_of(const int8_t *query, int g)
@@ -74,8 +74,8 @@ INLINE void block_products(int queries, int groups, const int8_t *const *query, 
         _mm256_storeu_si256((__m256i *)(void *)(out[q] + 8 * (h + k)), sum[q][k]);
     }
 #elif defined(INMO_NEON)
-    /* NEON multiplies bytes of one kind: c = code - 128 is the code with its highest bit turned over, and no
-     * start is needed. */
+    /* NEON multiplies bytes of the same signedness: code with its top bit flipped is c = code - 128, so start is
+     * not needed. */
     const uint8x16_t turn = vdupq_n_u8(INMO_BYTES_ZERO);
     int32x4_t sum[AT_ONCE][4];
     (void)start;

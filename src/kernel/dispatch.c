@@ -51,7 +51,7 @@ const struct inmo_kernels *inmo_kernels(void)
     static const struct inmo_kernels *chosen;
     const struct inmo_kernels *kernels = __atomic_load_n(&chosen, __ATOMIC_ACQUIRE);
     if (!kernels) {
-        kernels = choose(); /* two threads may both choose, and choose the same */
+        kernels = choose(); /* a race is harmless: both threads choose the same */
         __atomic_store_n(&chosen, kernels, __ATOMIC_RELEASE);
     }
     return kernels;
@@ -62,7 +62,7 @@ void inmo_gather(const struct inmo_gather *job)
     enum { CHUNK = 64 };
     const struct inmo_kernels *kernels = inmo_kernels();
     int32_t count = job->node ? job->node_count : job->graph->nodes;
-    /* Long rows come in no order, so threads take small chunks as they finish: balanced by work, not by count. */
+    /* Row lengths vary widely, so threads take small chunks as they finish. */
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int32_t begin = 0; begin < count; begin += CHUNK)
         kernels->gather_range(job, begin, begin + CHUNK < count ? begin + CHUNK : count);

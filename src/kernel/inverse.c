@@ -1,13 +1,13 @@
 /* inverse.c - see inverse.h. LAPACK's spotrf and spotri would do, but the bytes they give depend on how OpenBLAS
- * shares the work among threads. So the three steps are written over tiles of fixed size, each a call of
- * single-threaded BLAS or LAPACK, and the tiles are the parallelism:
+ * divides the work among threads. So the three steps work on tiles of fixed size, each with one call of
+ * single-threaded BLAS or LAPACK, and threads work on different tiles:
  *
  *     A = L L'          for each k:  L_kk = chol(A_kk);  L_ik = A_ik L_kk'^-1;   A_ij -= L_ik L_jk'    (i >= j > k)
  *     W = L^-1          for each i:  W_ii = L_ii^-1;     W_ij = -W_ii Σ_{j<=m<i} L_im W_mj             (j < i)
  *     A^-1 = W' W       for each i:  P_ij = Σ_{m>=i} W_mi' W_mj                                        (j <= i)
  *
- * each in place over the lower triangle: a row of tiles is copied where a tile is still read after another has
- * written it. n³/3 flops each. */
+ * each in place in the lower triangle; a row of tiles is copied where it is still read after it was overwritten.
+ * n³/3 flops each. */
 #include "kernel/inverse.h"
 
 #include "base/lapack.h"
@@ -28,7 +28,7 @@ struct work {
     float *corner;         // (TILE, TILE) for LAPACK
     struct inmo_stop stop; /* asked before every tile */
     double start, shown;
-    int32_t done; /* rows of tiles, of 3 tiles in all */
+    int32_t done; /* finished rows of tiles; 3 passes in all */
 };
 
 static float *tile_at(const struct work *work, int32_t i, int32_t j)
@@ -42,7 +42,7 @@ static int size_of(const struct work *work, int32_t i)
     return (int)(left < TILE ? left : TILE);
 }
 
-/* After each row of tiles. Returns 1 when it should stop. */
+/* Reports progress after each row of tiles. Returns 1 if it should stop. */
 static int show(struct work *work)
 {
     double now = inmo_now();
@@ -58,7 +58,7 @@ static int show(struct work *work)
     return 0;
 }
 
-/* The upper triangle of a tile on the diagonal becomes zero, so that products may use it whole. */
+/* Zeroes the upper triangle of a diagonal tile, so that products may use the whole tile. */
 static void clear_upper(const struct work *work, int32_t i)
 {
     int size = size_of(work, i);
@@ -141,7 +141,7 @@ static enum inmo_status multiply_factor(struct work *work, struct inmo_error *er
     return INMO_OK;
 }
 
-/* The upper triangle from the lower, tile by tile. */
+/* Copies the lower triangle to the upper, tile by tile. */
 static void mirror(struct work *work)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
@@ -193,7 +193,7 @@ int inmo_invert_reference(const float *a, int64_t n, double *inverse)
             inverse[r * n + c] = r == c;
         }
     for (int64_t k = 0; k < n && !failed; k++) {
-        double pivot = left[k * n + k]; /* of a positive definite matrix never zero */
+        double pivot = left[k * n + k]; /* never zero in a positive definite matrix */
         failed = pivot == 0;
         for (int64_t c = 0; c < n && !failed; c++) {
             left[k * n + c] /= pivot;

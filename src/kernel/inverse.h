@@ -6,12 +6,11 @@
 
 #include <stdint.h>
 
-/* a (n, n), row-major, of which the lower triangle is read; the whole inverse is written. The same bytes at any
- * number of threads. Progress in tiles of work. Errors: NUMERIC (not positive definite), MEMORY, INTERRUPTED (a
- * is then ruined). */
+/* Inverts a (n, n), row-major. Reads the lower triangle and writes the whole inverse. Same bytes at any number of
+ * threads. Errors: NUMERIC (not positive definite), MEMORY, INTERRUPTED (a is then destroyed). */
 enum inmo_status inmo_invert(float *a, int64_t n, const struct inmo_hooks *hooks, struct inmo_error *error);
 
-/* Naive twin: Gauss and Jordan, in double. Nonzero when singular. */
+/* Naive twin: Gauss-Jordan in double. Non-zero if singular. */
 int inmo_invert_reference(const float *a, int64_t n, double *inverse);
 
 #endif

@@ -1,8 +1,8 @@
-/* kernel.h - the loops that take the time. Each has a naive twin in reference.c that tests compare it with.
+/* kernel.h - the hot loops. Each has a naive twin in reference.c for the tests.
  *
- * Every kernel computes an output row wholly in one thread and in a fixed order, so results do not depend on the
- * number of threads; and sums in the same order at every vector width, without contraction, so they do not
- * depend on the instruction set either. Dense products go through BLAS (rank.c) and promise the first only. */
+ * A kernel computes an output row in one thread and in a fixed order, so results do not depend on the number of
+ * threads. It adds in the same order at every vector width, without contraction, so they do not depend on the
+ * instruction set either. Dense products go through BLAS (rank.c) and promise only the former. */
 #ifndef INMO_KERNEL_KERNEL_H
 #define INMO_KERNEL_KERNEL_H
 
@@ -10,10 +10,10 @@
 
 #include <stdint.h>
 
-/* Which terms of a sum over neighbours are dropped in this step (docs/math.md, "Drop interaction"). */
+/* Dropout of the terms of a sum over neighbours in one step (docs/math.md, "Drop interaction"). */
 struct inmo_drop {
     uint32_t threshold;     /* p * 2^32; 0: nothing is dropped */
-    uint32_t key_user_rows; /* key of the side that the rows of users belong to in this pass */
+    uint32_t key_user_rows; /* key for rows of users in this pass */
     uint32_t key_item_rows;
 };
 
@@ -28,27 +28,26 @@ static inline uint32_t inmo_fmix32(uint32_t h)
     return h ^ (h >> 16);
 }
 
-/* Whether the term (user, item) stays; 0xFFFFFFFF stands for "any user" (t_item) or "any item" (t_user). */
+/* 1 if the term (user, item) is kept; 0xFFFFFFFF stands for "any user" (t_item) or "any item" (t_user). */
 static inline int inmo_drop_keeps(uint32_t key, uint32_t threshold, uint32_t user, uint32_t item)
 {
     return inmo_fmix32(user * (uint32_t)INMO_HASH_USER + item * (uint32_t)INMO_HASH_ITEM + key) >= threshold;
 }
 
-/* Half precision: bfloat16, the upper half of a float, rounded to nearest even. 32 numbers lie in 16 words,
- * number j in the lower half of word j and number j + 16 in the upper, so that a shift and a mask unpack a whole
- * vector. */
+/* Half precision: bfloat16, the upper half of a float, rounded to nearest even. 32 numbers are in 16 words: number
+ * j in the lower half of word j, number j + 16 in the upper. So a shift and a mask unpack a whole vector. */
 enum { INMO_HALF_BLOCK = 32 };
 static inline int inmo_half_fits(int dim)
 {
     return dim % INMO_HALF_BLOCK == 0;
 }
 
-/* Sparse times dense: for each node v asked for
+/* Sparse times dense: for each requested node v
  *
  *     out[v] = scale[v] * ( extra(v) + Σ_{w in neighbours of v, not dropped} weight[w] * x[row(w)] ) + plus(v)
  *
- * where row(w) = w, or position[w], and a neighbour whose position is negative is passed over. Sums are in float
- * whatever x and out are stored in. */
+ * where row(w) is w or position[w]; neighbours with a negative position are skipped. Sums are in float, whatever
+ * the storage of x and out. */
 struct inmo_gather {
     const struct inmo_graph *graph;
     int dim;
@@ -60,30 +59,30 @@ struct inmo_gather {
     const float *extra_user;  // (dim) first term of the rows of users; NULL: none
     const float *extra_item;  // (dim) the same for items
     struct inmo_drop drop;
-    const int32_t *node;  // (node_count) nodes asked for; NULL: all, in order
+    const int32_t *node;  // (node_count) requested nodes; NULL: all, in order
     int32_t node_count;
-    const float *plus;             // (.., dim) plus(v) is row plus_position[v], nothing where negative; NULL: none
+    const float *plus;             // (.., dim) plus(v) is row plus_position[v], none if negative; NULL: none
     const int32_t *plus_position;  // (nodes) or NULL: row v; then out may be plus itself
     float *out;                    // (node_count or nodes, dim), row n for node[n]; or
     uint32_t *half_out;            // (.., dim / 2)
 };
 
-/* A layer's last steps on row number row: LeakyReLU, then each number is dropped with the probability of the
- * threshold, by a hash of (row, column), and what is kept multiplied by factor. */
+/* The end of a layer, on one row: LeakyReLU, then dropout of each number by a hash of (row, column); kept numbers
+ * are multiplied by factor. */
 struct inmo_activation {
     uint32_t key, threshold;
     float factor; /* 1 / (1 - p) */
-    float slope;  /* of LeakyReLU below 0 */
+    float slope;  /* of LeakyReLU for x < 0 */
 };
 
-/* An Adam step's numbers, the same for all parameters. Of Adam's two moments the second is kept as its root, √v. */
+/* Constants of an Adam step, the same for all parameters. The second moment is stored as its root, √v. */
 struct inmo_adam {
     float rate;      /* eta / (1 - 0.9^t) */
     float root_bias; /* 1 / sqrt(1 - 0.999^t) */
 };
 struct inmo_adam inmo_adam_at(double learning_rate, int64_t t);
 
-/* A block of parameters and its moments, (rows, dim) each; the moments NULL where Adam does not change it. */
+/* A block of parameters and its moments, (rows, dim) each; moments are NULL if Adam does not update it. */
 struct inmo_block {
     int64_t rows;
     int dim;
@@ -98,10 +97,10 @@ struct inmo_pause {
     float decay_m, decay_root;
 };
 
-/* Rows rounded to a byte a number, and a query rounded likewise (quantised.h has the mathematics). */
+/* Rows rounded to one byte per number, and a query rounded likewise (quantised.h has the formulas). */
 enum { INMO_BYTES_BLOCK = 16, INMO_BYTES_GROUP = 4, INMO_BYTES_ZERO = 128, INMO_BYTES_QUERY_MOST = 64 };
 struct inmo_bytes {
-    int groups;       /* of 4 numbers in a row */
+    int groups;       /* groups of 4 numbers per row */
     uint8_t *code;    // (blocks, groups, 16, 4) c + 128, c from -127 to 127
     float *scale;     // (16 blocks) s
     float *left_out;  // (16 blocks) factor of the query's length in the margin
@@ -112,7 +111,7 @@ struct inmo_bytes_query {
     float scale, length, left_out;
 };
 
-/* Some rows of a block. */
+/* Selected rows of a block. */
 struct inmo_chunk {
     int32_t count;
     const int32_t *row;  // (count)
@@ -128,21 +127,21 @@ struct inmo_terms {
 
 struct inmo_probes;
 
-/* One instruction set's version of the inner loops. */
+/* The inner loops for one instruction set. */
 struct inmo_kernels {
     const char *name;
     void (*gather_range)(const struct inmo_gather *job, int32_t begin, int32_t end);
     void (*adam)(int64_t count, struct inmo_adam adam, const float *gradient, float *m, float *root,
                  float *parameter);
-    /* Of listed rows that have missed some steps, each its own: the parameters as they are now, into out (count,
-     * dim); one step more, from what was read and a gradient, (count, dim) each; or just all that was missed.
-     * next: rows that will be wanted after these. */
+    /* For listed rows, each of which may have missed some steps. read: writes the current parameters to out (count,
+     * dim). write: takes one more step from what was read and a gradient, (count, dim) each. settle: only catches
+     * up. next: rows needed after these, to prefetch. */
     void (*adam_read)(int32_t count, const struct inmo_block *block, const int32_t *row,
                       const struct inmo_pause *pause, struct inmo_chunk next, float *out);
     void (*adam_write)(int32_t count, const struct inmo_block *block, const int32_t *row,
                        const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
                        const float *from, const float *gradient);
-    /* The same with a gradient that is made on the way and never stored. */
+    /* write, with a gradient that is summed on the fly and never stored. */
     void (*adam_write_sums)(int32_t count, const struct inmo_block *block, const int32_t *row,
                             const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
                             const float *from, const struct inmo_terms *gradient);
@@ -167,41 +166,41 @@ struct inmo_kernels {
     double (*exponentials)(int32_t count, float factor, float shift, float *x);
     /* x[j] = kept(j) ? factor leaky(x[j] + bias[j]) : 0 */
     void (*activate)(int dim, const struct inmo_activation *activation, int32_t row, const float *bias, float *x);
-    /* g[j] = g[j] times the derivative of the above where it gave y: kept(j) ? factor (y[j] > 0 ? 1 : slope) : 0 */
+    /* g[j] *= derivative of activate at its output y: kept(j) ? factor (y[j] > 0 ? 1 : slope) : 0 */
     void (*activate_back)(int dim, const struct inmo_activation *activation, int32_t row, const float *y, float *g);
-    /* Of a perceptron, leaky(x) being x where x > 0, else slope x, slope from 0 to 1; rows (count, dim):
-     * out[n] = leaky(a + x[row[n]]), row NULL: n */
+    /* Perceptrons: leaky(x) is x for x > 0, else slope x, with slope in [0, 1]; rows (count, dim). out[n] = leaky(a
+     * + x[row[n]]), row NULL: n */
     void (*leaky_sums)(int32_t count, int dim, float slope, const float *a, const float *x, const int32_t *row,
                        float *out);
     /* x[n] = leaky(x[n] + bias), score[n] += w . x[n] */
     void (*leaky_dots)(int32_t count, int dim, float slope, const float *bias, const float *w, float *x,
                        float *score);
-    /* g[n] = ds[n] w (w NULL: g[n]) times the derivative of leaky where it gave y[n] */
+    /* g[n] = ds[n] w (w NULL: g[n]) times the derivative of leaky at its output y[n] */
     void (*leaky_back)(int32_t count, int dim, float slope, const float *ds, const float *w, const float *y,
                        float *g);
     /* The largest of count numbers, -inf for none. */
     float (*largest)(int32_t count, const float *x);
-    /* high[16 n + r] = t s (b·c) + length left_out + left_out length of row r of block first + n: no less than its
-     * score. */
+    /* high[16 n + r] = t s (b·c) + length left_out + left_out length, for row r of block first + n: an upper bound
+     * of its score. */
     void (*upper_bounds)(const struct inmo_bytes *rows, const struct inmo_bytes_query *query, int64_t first,
                          int64_t blocks, float *high);
     /* The same of any number of queries, which share the loads of the rows: high (queries, 16 blocks), bit for bit
      * what upper_bounds gives. The blocks of a call are best few enough to stay in the core's cache. */
     void (*upper_bounds_of)(const struct inmo_bytes *rows, int queries, const struct inmo_bytes_query *query,
                             int64_t first, int64_t blocks, float *high);
-    /* How many of count scores exceed bound; their positions go to hit (room for count). */
+    /* Number of scores above bound; their positions go to hit (room for count). */
     int32_t (*above)(int32_t count, const float *score, float bound, int32_t *hit);
     const struct inmo_probes *probes; /* probe.h */
 };
 
-/* The best this machine has, chosen once; INMO_KERNEL=plain|avx2|avx512|neon in the environment overrides. */
+/* The fastest set this machine supports, chosen once; INMO_KERNEL=plain|avx2|avx512|neon overrides it. */
 const struct inmo_kernels *inmo_kernels(void);
-/* The variants this build has and this machine can run; NULL past the end. For tests and benchmarks. */
+/* Set n that this build has and this machine supports; NULL after the last. For tests and benchmarks. */
 const struct inmo_kernels *inmo_kernels_at(int n);
 
 /* Parallel over rows. */
 void inmo_gather(const struct inmo_gather *job);
-/* Parallel, of all rows. */
+/* All rows, in parallel. */
 void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const float *gradient, float *m, float *root,
                     float *parameter);
 

@@ -1,7 +1,7 @@
-/* near.h - items that the same users took: for every item the k others that are most alike.
+/* near.h - item-to-item neighbours: for every item, the k most similar others by common users.
  *
- * Cost: Σ_u d_u² additions to an array of one number an item, which stays in cache. Every item is done wholly by
- * one thread, so the result is the same for any number of them. */
+ * Cost: Σ_u d_u² additions to an array with one number per item, which stays in cache. One thread computes each
+ * item, so the result does not depend on the number of threads. */
 #ifndef INMO_KERNEL_NEAR_H
 #define INMO_KERNEL_NEAR_H
 
@@ -12,9 +12,9 @@
 struct inmo_near {
     const struct inmo_graph *graph;
     int32_t k;
-    const float *user_weight;  // (users) what a user counts; NULL: 1
-    int64_t most;              /* users with more items than this count nothing; 0: all do */
-    /* How alike items i and j are, from what their common users count; called from several threads. */
+    const float *user_weight;  // (users) weight of a user; NULL: 1
+    int64_t most;              /* users with more items are ignored; 0: none are */
+    /* Similarity of items i and j from the summed weight of their common users. Called from several threads. */
     float (*alike)(const void *context, float common, int32_t i, int32_t j);
     const void *context;
 };

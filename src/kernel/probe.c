@@ -1,12 +1,12 @@
-/* probe.c - see probe.h. Compiled once for each instruction set, like the kernels, but with fused multiply-add
- * where the machine has it (src/CMakeLists.txt): nothing is computed here that anybody would compare. */
+/* probe.c - see probe.h. Compiled for each instruction set like the kernels, but with fused multiply-add where
+ * available (src/CMakeLists.txt), because the results are never compared. */
 #include "kernel/probe.h"
 #include "kernel/vector.h"
 
 #ifdef INMO_NEON
 enum { CHAINS = 24 };
 #else
-enum { CHAINS = 12 }; /* additions under way at once: more than latency times units, fewer than registers */
+enum { CHAINS = 12 }; /* independent chains: more than latency times units, fewer than registers */
 #endif
 enum { AT_ONCE = 64 / LANES, AHEAD = 24 };
 
@@ -60,7 +60,7 @@ static float NAMED(rows)(size_t count, const int32_t *row, int floats, const flo
 static float NAMED(multiply_add)(int64_t rounds, float factor, float term)
 {
     vec sum[CHAINS], factors = (vec){0} + factor, terms = (vec){0} + term;
-    EACH(j, CHAINS) /* all different: equal chains would be computed once */
+    EACH(j, CHAINS) /* all different, or the compiler would compute them once */
     sum[j] = (vec){0} + (float)j;
     for (int64_t n = 0; n < rounds; n++)
         EACH(j, CHAINS)

@@ -1,4 +1,4 @@
-/* reference.c - the naive twins: what the kernels compute, as plainly as it can be said. For tests only. */
+/* reference.c - the naive twins: what the kernels compute, written as simply as possible. For tests only. */
 #include "kernel/kernel.h"
 
 #include <math.h>

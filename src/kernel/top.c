@@ -1,10 +1,9 @@
-/* top.c - the k best of a stream of scores. O(log k) for each that gets in, one comparison for each that does
- * not. */
+/* top.c - the k best of a stream of scores. O(log k) for a score that gets in, one comparison for others. */
 #include "kernel/top.h"
 
 #include <math.h>
 
-/* Whether a is a worse result than b. */
+/* 1 if a ranks below b. */
 static int worse(float a_score, int32_t a_item, float b_score, int32_t b_item)
 {
     return a_score < b_score || (a_score == b_score && a_item > b_item);
@@ -16,7 +15,7 @@ static void put(struct inmo_top *top, int32_t at, float score, int32_t item)
     top->item[at] = item;
 }
 
-/* Places (score, item) in the heap of the first count entries, starting from the hole at its top. */
+/* Inserts (score, item) into the heap of the first count entries, from the hole at its top. */
 static void sift_down(struct inmo_top *top, int32_t count, float score, int32_t item)
 {
     int32_t hole = 0;

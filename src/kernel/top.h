@@ -14,7 +14,7 @@ struct inmo_top {
 void inmo_top_add(struct inmo_top *top, float score, int32_t item);
 /* Sorts the heap into descending order; it is no longer a heap. */
 void inmo_top_sort(struct inmo_top *top);
-/* What a score must exceed to get in. */
+/* The score to exceed to get in. */
 float inmo_top_bound(const struct inmo_top *top);
 
 #endif

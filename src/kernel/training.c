@@ -1,6 +1,5 @@
-/* training.c - the inner loops of a training step, written once over vectors and compiled once for each
- * instruction set, like vector.c. The same bytes at every vector width: sums are added in a fixed order, without
- * contraction. */
+/* training.c - the inner loops of a training step, written once and compiled for each instruction set, like
+ * vector.c. Same bytes at every vector width: sums are added in a fixed order, without contraction. */
 #include "kernel/vector.h"
 
 #include <math.h>
@@ -9,8 +8,8 @@ typedef double d8 __attribute__((vector_size(64), aligned(8)));
 typedef float f8 __attribute__((vector_size(32), aligned(4)));
 typedef int64_t l8 __attribute__((vector_size(64), aligned(8)));
 
-/* 1 / x for normal x > 0, to 2 units in the last place: a first guess from the bits, three steps of Newton's
- * method. The divider is busy with the roots; this is twice as fast as waiting for it. */
+/* 1 / x for normal x > 0, to 2 units in the last place: an initial guess from the bits, then three Newton steps.
+ * The divider is busy with the square roots; this is twice as fast. */
 static inline float reciprocal(float x)
 {
     uint32_t bits;
@@ -23,7 +22,7 @@ static inline float reciprocal(float x)
     return y * (2 - x * y);
 }
 
-/* One step from `from`; the moments have first missed as many as decay_m and decay_root say. docs/math.md,
+/* One Adam step from `from`. The moments first decay for the missed steps (decay_m, decay_root). docs/math.md,
  * "Adam". */
 static inline void step(int64_t count, struct inmo_adam adam, float decay_m, float decay_root,
                         const float *restrict gradient, const float *from, float *restrict m, float *restrict root,
@@ -38,7 +37,7 @@ static inline void step(int64_t count, struct inmo_adam adam, float decay_m, flo
     }
 }
 
-/* What the steps missed have made of a parameter. */
+/* The parameter after the missed steps. */
 static inline float after(struct inmo_pause p, float m, float root, float parameter)
 {
     float centre = root * p.centre, inverse = reciprocal(centre + 1e-8f), x = centre * inverse;
@@ -51,10 +50,10 @@ void NAMED(inmo_adam)(int64_t count, struct inmo_adam adam, const float *gradien
     step(count, adam, 1, 1, gradient, parameter, m, root, parameter);
 }
 
-/* Rows of a batch lie anywhere: while row n of count is computed, the lines of a row that comes much later are
- * asked for, into the second cache, which waits for more lines at once than the first. Of the rows to come,
- * `next`, all have been asked for when the last is done. Must be inlined: to GCC 12 a function that only
- * prefetches does nothing, and a call of it goes. */
+/* The rows of a batch are scattered. While row n of count is computed, the lines of a much later row are prefetched
+ * into L2, which allows more outstanding lines than L1. When the last row is done, all rows of `next` have been
+ * requested. Must be inlined: GCC 12 treats a function that only prefetches as one without effect and removes the
+ * call. */
 __attribute__((always_inline)) static inline void fetch_ahead(const struct inmo_block *block,
                                                               struct inmo_chunk next, int32_t n, int32_t count)
 {
@@ -109,17 +108,17 @@ void NAMED(inmo_adam_settle)(int32_t count, const struct inmo_block *block, cons
     }
 }
 
-/* A row's lines, from anywhere. */
+/* Prefetches all lines of a row. */
 __attribute__((always_inline)) static inline void fetch_row(const float *row, int dim)
 {
     for (int j = 0; j < dim; j += 16)
         __builtin_prefetch(row + j);
 }
 
-enum { VECTORS = LANES == 4 ? 8 : 4, BLOCK = VECTORS * LANES }; /* numbers of a row that are in registers at once */
+enum { VECTORS = LANES == 4 ? 8 : 4, BLOCK = VECTORS * LANES }; /* numbers of a row held in registers */
 enum { TERMS_AHEAD = 6 };
 
-/* out = Σ_k factor[k] x[row[k]] from number j on, BLOCK numbers or fewer. */
+/* out = Σ_k factor[k] x[row[k]], for at most BLOCK numbers from j on. */
 static inline void sum_terms(const struct inmo_terms *terms, int32_t begin, int32_t end, int dim, int j, float *out)
 {
     if (j + BLOCK <= dim) {
@@ -154,7 +153,7 @@ void NAMED(inmo_adam_write_sums)(int32_t count, const struct inmo_block *block, 
         for (int j = 0; j < dim; j += BLOCK) {
             float sum[BLOCK];
             sum_terms(gradient, begin, end, dim, j, sum);
-            if (j + BLOCK <= dim) /* a loop of known length */
+            if (j + BLOCK <= dim) /* loop length known at compile time */
                 step(BLOCK, adam, pause[n].decay_m, pause[n].decay_root, sum, from + packed + j, block->m + at + j,
                      block->root + at + j, block->parameter + at + j);
             else
@@ -164,7 +163,7 @@ void NAMED(inmo_adam_write_sums)(int32_t count, const struct inmo_block *block, 
     }
 }
 
-/* A row at a time in registers: BLOCK numbers of the sum, over all terms. */
+/* BLOCK numbers of the sum in registers, over all terms. */
 void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x,
                           float *out)
 {
@@ -218,7 +217,7 @@ void NAMED(inmo_margins)(int32_t count, int dim, const float *x, const int32_t *
 static inline d8 decay(d8 a)
 {
     const d8 magic = (d8){0} + 0x1.8p52;
-    const l8 far = a > 700; /* e^-700 stands for what is smaller: 1e-304 */
+    const l8 far = a > 700; /* smaller results are clamped to e^-700, about 1e-304 */
     d8 x = -(d8)(((l8)a & ~far) | ((l8)((d8){0} + 700) & far));
     d8 shifted = x * 1.4426950408889634 + magic, n = shifted - magic;
     d8 f = (x - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b39p-40, sum;

@@ -1,4 +1,4 @@
-/* vector.c - the other inner loops over floats, written once and compiled once for each instruction set
+/* vector.c - the other inner loops over floats, written once and compiled for each instruction set
  * (src/CMakeLists.txt). */
 #include "kernel/vector.h"
 
@@ -51,7 +51,7 @@ static void NAMED(add_scaled)(int dim, float factor, const float *x, float *out)
 }
 
 /* e^x = 2^n e^f with n = round(x / ln 2), |f| <= ln 2 / 2, e^f by its series to the 7th power (remainder below
- * 1e-8). Below -87 the result is 0: what is left out is less than the smallest normal float. */
+ * 1e-8). Below -87 the result is 0: it would be less than the smallest normal float. */
 static inline vec exponential(vec x)
 {
     const vec magic = (vec){0} + 0x1.8p23f;
@@ -59,9 +59,9 @@ static inline vec exponential(vec x)
     vec shifted, n, f, sum;
     x = chosen(tiny, (vec){0}, x);
     x = chosen(x > 88.0f, (vec){0} + 88.0f, x);
-    shifted = x * 1.44269504f + magic; /* the integer is in the low bits of the mantissa */
+    shifted = x * 1.44269504f + magic; /* n is in the low bits of the mantissa */
     n = shifted - magic;
-    f = x - n * 0.693145752f; /* ln 2 in two parts, so that f keeps its low bits */
+    f = x - n * 0.693145752f; /* ln 2 in two parts keeps the low bits of f */
     f = f - n * 1.42860677e-6f;
     sum = (vec){0} + 1.0f / 5040;
     sum = sum * f + 1.0f / 720;
@@ -111,7 +111,7 @@ static float NAMED(largest)(int32_t count, const float *x)
     return result;
 }
 
-/* All bits where column j, j + 1, .. of the row is kept. */
+/* Mask of the kept columns j, j + 1, .. of the row. */
 static inline mask kept_columns(const struct inmo_activation *activation, int32_t row, int j)
 {
     static const uint32_t first[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -238,7 +238,7 @@ static int32_t NAMED(above)(int32_t count, const float *score, float bound, int3
 {
     int32_t hits = 0, n = 0;
     for (; n + 64 <= count; n += 64) {
-        /* Almost always none of the 64 qualifies: one test for all of them. */
+        /* Usually none of the 64 qualifies: one test for all of them. */
         mask any = {0};
         int64_t word[LANES / 2], some = 0;
         EACH(p, 64 / LANES)

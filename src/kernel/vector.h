@@ -1,6 +1,6 @@
-/* vector.h - vectors, for the sources that are compiled once for each instruction set (gather.c, vector.c,
- * training.c, bytes.c, probe.c). Where the order of additions matters, numbers go in blocks of 16: one vector
- * with AVX-512, 2 or 4 parts elsewhere, added in the same order. */
+/* vector.h - vector types for the sources that are compiled for each instruction set (gather.c, vector.c,
+ * training.c, bytes.c, probe.c). Where the order of additions matters, numbers are processed in blocks of 16: one
+ * vector with AVX-512, 2 or 4 parts elsewhere, added in the same order. */
 #ifndef INMO_KERNEL_VECTOR_H
 #define INMO_KERNEL_VECTOR_H
 
@@ -14,7 +14,7 @@
 #define TEXT_(a) #a
 #define TEXT(a) TEXT_(a)
 
-/* As wide as the machine's registers are: a wider vector would be kept in memory, a sum of it with it. */
+/* Exactly as wide as the registers: GCC keeps wider vectors, and sums of them, in memory. */
 #if defined(__AVX512F__)
 enum { LANES = 16 };
 #elif defined(__AVX__)
@@ -22,13 +22,12 @@ enum { LANES = 8 };
 #else
 enum { LANES = 4 };
 #endif
-enum { PARTS = 16 / LANES }; /* of 16 floats */
+enum { PARTS = 16 / LANES }; /* vectors per 16 floats */
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
-typedef int32_t mask __attribute__((vector_size(4 * LANES))); /* of comparisons: all bits or none */
+typedef int32_t mask __attribute__((vector_size(4 * LANES))); /* result of a comparison: all bits or none */
 
-/* A loop over the parts of a vector, whose number is known when compiled, is written out: what it indexes is
- * then in registers. */
+/* Unrolls a loop over the parts of a vector, so that they are in registers. */
 #define EACH(j, count) _Pragma("GCC unroll 32") for (int j = 0; j < (count); j++)
 
 /* For functions whose arguments are constants where they are called. */
@@ -46,7 +45,7 @@ static inline void store(float *at, vec value)
     memcpy(at, &value, sizeof value);
 }
 
-/* Always added in this order, whatever the vector width: 8 apart, 4 apart, 2 apart, neighbours. */
+/* The same order at every vector width: 8 apart, 4 apart, 2 apart, neighbours. */
 static inline float sum16(const vec *parts)
 {
     typedef float four __attribute__((vector_size(16)));
@@ -63,13 +62,13 @@ static inline words load_words(const uint32_t *at)
     return value;
 }
 
-/* yes where the mask has bits, else no */
+/* mask ? yes : no */
 static inline vec chosen(mask which, vec yes, vec no)
 {
     return (vec)(((mask)yes & which) | ((mask)no & ~which));
 }
 
-/* The upper halves of a, rounded to nearest even. */
+/* Upper halves of a, rounded to nearest even. */
 static inline words rounded(vec a)
 {
     words bits = (words)a;
