@@ -8,8 +8,7 @@
  *     PROVIDER.NAME, BACKBONE.NAME, HEAD.NAME              their own parameters, one array each
  *     NAME.*                                               standalone models: their tensors, by their rules
  *
- * Everything is checked before it is believed: a file that passes its checksum may still have been written by
- * something else. */
+ * Everything is checked before use: a file with a valid checksum may still have been written by another program. */
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/tensorfile.h"
@@ -21,15 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL_VERSION = 1, MOST_PARTS = 64 + 2 * 8 }; /* 16 layers of 4, and of a provider and a head */
+enum { MODEL_VERSION = 1, MOST_PARTS = 64 + 2 * 8 }; /* 16 layers of 4 parts, and those of a provider and a head */
 
 static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_t count, const void *data)
 {
     return (struct inmo_tensor){name, dtype, count, 0, data};
 }
 
-/* The own parameters of provider, backbone and head as arrays over model->own; part keeps their names. Returns
- * how many there are. */
+/* Lists the parts of model->own (extra parameters of provider, backbone and head) as arrays; part keeps their
+ * names. Returns their number. */
 static size_t list_parts(const struct inmo_model *model, struct inmo_part *part, struct inmo_tensor *tensor)
 {
     const float *at = model->own;
@@ -122,7 +121,7 @@ static enum inmo_status load_templates(const char *path, const struct inmo_tenso
     return INMO_OK;
 }
 
-/* The tensors of a system: names and types by its rules, the rest by its own check. */
+/* Loads the tensors of a system: names and types by its rules, the rest by its own check. */
 static enum inmo_status load_tensors(const char *path, struct inmo_model *model, struct inmo_error *error)
 {
     const struct inmo_system *system = model->kind->system;
@@ -140,7 +139,7 @@ static enum inmo_status load_tensors(const char *path, struct inmo_model *model,
     return wrong ? bad(path, wrong, error) : status;
 }
 
-/* Copies the own parameters of backbone and head, which stand one by one in the file, into one block. */
+/* Copies the extra parameters, which are separate arrays in the file, into one block. */
 static enum inmo_status load_parts(struct inmo_model *model, struct inmo_error *error)
 {
     struct inmo_tensor tensor[MOST_PARTS], found;

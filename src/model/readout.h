@@ -1,15 +1,14 @@
-/* readout.h - what a score makes of an item's popularity: r_i becomes d_i^γ r_i, after the backbone and before
- * anything that looks at r. Sums over neighbours grow with their number, and a loss that wants popular items
- * ahead makes them grow more; with γ < 0 they start farther back, and what is learned generalises better
- * (docs/design.md has figures). */
+/* readout.h - scales items by popularity: r_i becomes d_i^γ r_i, after the backbone and before any use of r. Sums
+ * over neighbours grow with the degree, and the loss lets popular items grow further. γ < 0 scales them down, which
+ * generalises better (docs/results.md, "How the settings were chosen"). */
 #ifndef INMO_MODEL_READOUT_H
 #define INMO_MODEL_READOUT_H
 
 #include "model/seam.h"
 
-/* d_i^γ of every item, (items); a degree of 0 counts as 1, so that an item nobody has chosen keeps what it has. */
+/* d_i^γ of every item, (items); a degree of 0 counts as 1. */
 void inmo_readout_scales(const struct inmo_graph *graph, double popularity, float *scale);
-/* Rows of x, (count, width), that are items: of the nodes rows names, or of all. */
+/* Scales the rows of x, (count, width), that are items: of the nodes in rows, or of all nodes if rows is NULL. */
 void inmo_readout(const struct inmo_graph *graph, const struct inmo_rows *rows, int width, const float *scale,
                   float *x);
 

@@ -1,5 +1,5 @@
-/* represent.c - representations = model(graph): the one operation behind evaluation, serving and every inductive
- * scenario. Another graph, same model. */
+/* represent.c - representations = model(graph): the operation behind evaluation, serving and every inductive
+ * scenario. Only the graph differs. */
 #include "base/memory.h"
 #include "model/model.h"
 #include "model/readout.h"

@@ -1,5 +1,5 @@
-/* imc_gae.c - IMC-GAE, adapted to ranking: LightGCN's propagation of (e_v, g_side(v), s), where g_user, g_item
- * and s are its own parameters, with whole nodes dropped from each layer's input, and
+/* imc_gae.c - IMC-GAE, adapted to ranking: LightGCN's propagation of (e_v, g_side(v), s), with parameters g_user,
+ * g_item and s, node dropout on the input of each layer, and
  *
  *     r^{l+1} = D^-1/2 A D^-1/2 B_l r^l,   r = Σ_l r^l / (l + 1)        width 3 d
  *
@@ -7,12 +7,12 @@
  *
  * Only the first third is propagated. The graph is bipartite, so l layers turn g_user into a multiple of g_user
  * or, for odd l, of g_item, and s into the same multiple of s: with c^0 = 1, c^{l+1} = D^-1/2 A D^-1/2 B_l c^l,
- * a number a node,
+ * one number per node,
  *
  *     r_v = ( Σ_l r^l_v/(l+1),   even_v g_side(v) + odd_v g_other(v),   (even_v + odd_v) s )
  *     even_v = Σ_{l even} c^l_v/(l+1),   odd_v = Σ_{l odd} c^l_v/(l+1)
  *
- * which is the same to rounding at a third of the traffic. The first third goes as in backbone_lightgcn.c: z^l =
+ * which is the same to rounding at a third of the traffic. The first third is computed as in lightgcn.c: z^l =
  * D^-1/2 r^l forward; backward, with s = D^-1/2 dr and a_l = 1/(l+1), Horner's rule in u_l = w_l/a_l,
  *
  *     u_K = s,   u_l = s + (a_{l+1}/a_l) B_l D^-1 A u_{l+1},   de = D^1/2 u_0 */
@@ -26,13 +26,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* rows of a partial sum: fixed, so that the order of addition is */
+enum { CHUNK = 1024 }; /* rows per partial sum; fixed, which fixes the order of additions */
 
 struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers;
-    const float *own;   // (3, dim) of the running step: g_user, g_item, s
-    double dropout;     /* the masks and scales below are of; -1: none yet */
+    const float *own;   // (3, dim) of the current step: g_user, g_item, s
+    double dropout;     /* for which the masks and scales below were made; -1: none yet */
     int32_t *position;  // (layers, nodes) v, or -1 where B_l drops it
     float *scale;       // (layers, nodes) of the product l -> l + 1
     float *back_scale;  // (layers, nodes) of the one back, 0 where B_l drops the row
@@ -135,7 +135,7 @@ static double dropout_of_layer(double dropout, int l)
     return dropout > 0.1 * l ? dropout - 0.1 * l : 0;
 }
 
-/* c becomes c^{l+1} from c^l; keeps (position >= 0, NULL: all) are multiplied by kept. */
+/* c = c^{l+1} from c^l; kept nodes (position >= 0, NULL: all) are multiplied by kept. */
 static void propagate_numbers(const struct inmo_graph *graph, const int32_t *position, float kept, float *c,
                               float *term)
 {
@@ -170,7 +170,7 @@ static void begin_numbers(const struct inmo_graph *graph, float *c, float *even,
     }
 }
 
-/* Masks of the step, the products' scales with them, and the numbers c in the end. */
+/* Masks of the step, scales of the products, and the numbers c. */
 static void imc_gae_begin(struct inmo_backbone_state *state, const float *own, const struct inmo_moment *moment)
 {
     const struct inmo_graph *graph = state->graph;
@@ -178,7 +178,7 @@ static void imc_gae_begin(struct inmo_backbone_state *state, const float *own, c
     uint32_t key = (uint32_t)inmo_random(inmo_key(moment->seed, INMO_STREAM_NODE), (uint64_t)moment->step);
     state->own = own;
     if (p == 0 && state->dropout == 0)
-        return; /* nothing of it depends on the step */
+        return; /* does not depend on the step */
     begin_numbers(graph, state->c, state->even, state->odd);
     for (int l = 0; l < state->layers; l++) {
         double here = dropout_of_layer(p, l);
@@ -200,7 +200,7 @@ static void imc_gae_begin(struct inmo_backbone_state *state, const float *own, c
     state->dropout = p;
 }
 
-/* The general and the shared third of a row. */
+/* The second and third part of a row. */
 static void fill_general(int dim, const float *own, int is_item, float even, float odd, float *out)
 {
     const float *side = own + (is_item ? dim : 0), *other = own + (is_item ? 0 : dim);
@@ -245,7 +245,7 @@ static float *imc_gae_forward(struct inmo_backbone_state *state, const float *e,
     return state->r;
 }
 
-/* dg_user, dg_item and ds: partial sums of fixed chunks, then added in order. */
+/* dg_user, dg_item and ds: partial sums of fixed chunks, added in order. */
 static void general_gradient(struct inmo_backbone_state *state, const struct inmo_rows *rows, const float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -311,14 +311,14 @@ static const float *imc_gae_own_gradient(const struct inmo_backbone_state *state
     return state->gradient;
 }
 
-/* Memory: what a neighbour outside the graph gathers, Σ_{l<K} r^l/(l+2) and the same of c^l for odd and for even
- * l + 1. */
+/* Memory: what a new node gathers from a neighbour: Σ_{l<K} r^l/(l+2), and the same of c^l for odd and even l +
+ * 1. */
 static int imc_gae_memory_width(int dim, int layers)
 {
     return layers > 0 ? dim + 2 : 0;
 }
 
-/* own third of r += share r^l, and of memory likewise with the next layer's share. */
+/* Adds layer l: first third of r += share r^l; memory likewise with the share of the next layer. */
 static void add_layer(const struct inmo_graph *graph, int dim, int layers, int l, const float *z, const float *c,
                       float *r, float *memory)
 {

@@ -10,9 +10,9 @@
  *
  *     w_K = D^-1/2 g,   w_l = D^-1/2 g + D^-1 A w_{l+1},   de = D^1/2 w_0 / (K + 1)
  *
- * whose first product gathers from the batch's rows only. Of 2K products 2K - 2 are whole. The model is linear,
- * so backward needs nothing from forward and reuses its buffers. Cost of a whole product: 2 E d additions, and 2
- * E rows of 4 d bytes gathered. */
+ * whose first product gathers only from the batch's rows. So 2K - 2 of 2K products cover the whole graph. The model
+ * is linear, so backward needs nothing from forward and reuses its buffers. Cost of a whole product: 2 E d
+ * additions, and 2 E gathered rows of 4 d bytes. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
@@ -99,7 +99,7 @@ done:
     return state;
 }
 
-/* z^{l+1} = D^-1 A z^l, where z^0 = D^-1/2 e is never stored: its scaling is a weight of the first product. */
+/* z^{l+1} = D^-1 A z^l. z^0 = D^-1/2 e is never stored: its scaling is a weight in the first product. */
 static void propagate(const struct inmo_graph *graph, int dim, const float *x, int is_e,
                       const struct inmo_rows *rows, float *out)
 {
@@ -211,7 +211,7 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
             .dim = dim,
             .x = first ? state->scaled : w,
             .half = first ? NULL : half,
-            /* when the batch is everything, nothing is passed over */
+            /* if the batch has all nodes, nothing is skipped */
             .position = first && rows->count < graph->nodes ? rows->position : NULL,
             .scale = l == 0 ? state->final_scale : graph->inverse_degree,
             .plus = l > 0 ? state->scaled : NULL,
@@ -238,7 +238,7 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     return w;
 }
 
-/* Memory: S = Σ_{l<K} r^l, what a neighbour outside the graph would gather over all layers. */
+/* Memory: S = Σ_{l<K} r^l, what a new node gathers from a neighbour over all layers. */
 static int lightgcn_memory_width(int dim, int layers)
 {
     return layers > 0 ? dim : 0;

@@ -1,4 +1,4 @@
-/* mf.c - matrix factorization: r = e, nothing to compute and nothing to keep. */
+/* mf.c - matrix factorization: r = e, with nothing to compute or store. */
 #include "base/memory.h"
 #include "model/seam.h"
 
@@ -28,7 +28,7 @@ static float *mf_forward(struct inmo_backbone_state *state, const float *e, cons
 {
     (void)state;
     (void)rows;
-    return (float *)e; /* as the seam allows: whoever changes r sees that it is e */
+    return (float *)e; /* allowed by seam.h: a caller that changes r checks whether it is e */
 }
 
 static float *mf_backward(struct inmo_backbone_state *state, const struct inmo_rows *rows, float *dr)

@@ -2,9 +2,9 @@
  *
  *     r = (e, r^1/‖r^1‖, ..., r^K/‖r^K‖),   r^0 = e        width (K + 1) d
  *
- * Its own parameters are W1, b1, W2, b2 of each layer. A step needs r of the batch's rows only, so the last
- * layer is computed, and differentiated, for those alone; all others whole. Which edges and numbers are dropped
- * is a hash, so backward sees forward's masks and none is stored; forward's m and r^l are. */
+ * Parameters: W1, b1, W2, b2 of each layer. A step needs r only for the batch's rows, so the last layer is computed
+ * and differentiated only for those, the others for all nodes. Dropout is a hash, so backward recomputes the masks;
+ * m and r^l of the forward pass are stored. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 static const float SLOPE = 0.2f;
-static const float LEAST_NORM = 1e-12f; /* a shorter row is normalised to zeros, and passes nothing back */
+static const float LEAST_NORM = 1e-12f; /* a shorter row is normalised to zeros and gets no gradient */
 
 struct inmo_backbone_state {
     const struct inmo_graph *graph;
@@ -112,7 +112,7 @@ static struct inmo_backbone_state *ngcf_create(const struct inmo_graph *graph, i
 {
     struct inmo_backbone_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)graph->nodes, d = (size_t)dim, most = (size_t)most_rows, k = (size_t)layers;
-    (void)half; /* what lies between layers is multiplied again, not only added up: floats */
+    (void)half; /* layers are multiplied again, not only summed: float only */
     if (!state)
         return NULL;
     state->graph = graph;
@@ -180,7 +180,7 @@ static void ngcf_begin(struct inmo_backbone_state *state, const float *own, cons
     }
 }
 
-/* out = x / ‖x‖; returns 1 / ‖x‖, 0 for a row without length. */
+/* out = x / ‖x‖; returns 1 / ‖x‖, or 0 for a zero row. */
 static float normalise(int dim, const float *x, float *out)
 {
     float norm = sqrtf(inmo_kernels()->dot(dim, x, x)), inverse = norm > LEAST_NORM ? 1 / norm : 0;
@@ -219,8 +219,8 @@ static float *ngcf_forward(struct inmo_backbone_state *state, const float *e, co
     return state->r;
 }
 
-/* What r^l gets straight from the loss, of the batch's n-th row: dr for l = 0, else through the normalisation,
- * (dy - ŷ (ŷ · dy)) / ‖y‖. Added to out. */
+/* Adds the direct gradient of r^l from the loss, for the batch's n-th row: dr for l = 0, else through the
+ * normalisation, (dy - ŷ (ŷ · dy)) / ‖y‖. */
 static void add_direct(const struct inmo_backbone_state *state, const float *dr, int l, int32_t n, float *out)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -256,7 +256,7 @@ static float *ngcf_backward(struct inmo_backbone_state *state, const struct inmo
             .x = state->pull,
             .position = by_rows && some ? rows->position : NULL,
             .weight = state->share,
-            /* an item's neighbours are users: what it gathers are terms of the users' rows */
+            /* an item gathers from users, that is, terms of the users' rows: the keys are swapped */
             .drop = {layer->drop.threshold, layer->drop.key_item_rows, layer->drop.key_user_rows},
             .plus = g,
             .plus_position = by_rows ? rows->position : NULL,
@@ -333,7 +333,7 @@ done:
     return status;
 }
 
-/* The person's row of each layer, from the neighbours' rows of the layer below and the person's own. */
+/* The new user's row of each layer, from the neighbours' rows of the layer below and its own. */
 static void ngcf_fold(const struct inmo_fold *fold, float *r)
 {
     const struct inmo_kernels *kernels = inmo_kernels();

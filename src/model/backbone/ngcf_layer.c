@@ -1,4 +1,4 @@
-/* ngcf_layer.c - see ngcf_layer.h. Cost over N nodes: a gather each way, and 6 N d 2d flops in products. */
+/* ngcf_layer.c - see ngcf_layer.h. Cost for N nodes: one gather each way, and 6 N d 2d flops in products. */
 #include "model/backbone/ngcf_layer.h"
 
 #include "base/threads.h"
@@ -8,7 +8,7 @@
 
 enum { GROUPS = 32, MOST_BLOCK = 256, BLOCK_FLOATS = 1 << 14 };
 
-/* Rows of a block: its (m, x ⊙ m) and y stay in a core's own cache. A function of dim alone. */
+/* Rows of a block: its (m, x ⊙ m) and y stay in a core's cache. Depends only on dim. */
 static int32_t block_rows(int dim)
 {
     int32_t rows = BLOCK_FLOATS / dim;
@@ -38,7 +38,7 @@ void inmo_ngcf_pack(int dim, const float *own, float *packed, float *bias)
     }
 }
 
-/* A stretch of rows inside one group. */
+/* A range of rows inside one group. */
 struct block {
     int32_t first, count;
     float *pair;  // (count, 2 dim)
@@ -84,8 +84,7 @@ static void forward_block(const struct inmo_ngcf_layer *layer, const struct inmo
                           y + (size_t)n * d);
 }
 
-/* Of g = dL/dy: through the activation to the products' output; dP += pair' g; pair becomes g P'; and from there
- * to m (pull) and x. */
+/* Backward for g = dL/dy: through the activation; dP += pair' g; pair = g P'; then to m (pull) and x. */
 static void backward_block(const struct inmo_ngcf_layer *layer, const struct block *block, float *g, float *pull,
                            float *sum)
 {
@@ -149,7 +148,7 @@ void inmo_ngcf_forward(const struct inmo_ngcf_layer *layer)
     inmo_blas_release();
 }
 
-/* dW1, db1, dW2, db2 from the groups' sums, added in their order. */
+/* dW1, db1, dW2, db2 from the sums of the groups, added in order. */
 static void unpack(int dim, float *sum, float *gradient)
 {
     size_t d = (size_t)dim, size = (2 * d + 1) * d;

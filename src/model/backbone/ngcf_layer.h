@@ -2,10 +2,10 @@
  *
  *     m = Â x,   y = dropout(LeakyReLU(W1 m + b1 + W2 (x ⊙ m) + b2)),   Â: A + I, rows summing to 1, edges dropped
  *
- * The two products are one, (m, x ⊙ m) P with P = (W1'; W2') packed once a step. Rows go in blocks of fixed
- * size, each inside one thread from the gather to the activation, so that m is still in its cache when it is
- * multiplied; blocks are in a fixed number of groups, each with a sum of dP. Hence the same bytes at any number
- * of threads. */
+ * The two products are one, (m, x ⊙ m) P, with P = (W1'; W2') packed once per step. One thread takes a block of
+ * rows from the gather to the activation, so m is still in cache when it is multiplied. Blocks have a fixed size
+ * and belong to a fixed number of groups, each with its sum of dP, so the bytes are the same at any number of
+ * threads. */
 #ifndef INMO_MODEL_BACKBONE_NGCF_LAYER_H
 #define INMO_MODEL_BACKBONE_NGCF_LAYER_H
 
@@ -28,21 +28,21 @@ struct inmo_ngcf_layer {
     float *space;  // (inmo_ngcf_space)
 };
 
-/* Floats of scratch that any number of layers share. */
+/* Floats of scratch space, shared by all layers. */
 size_t inmo_ngcf_space(int dim);
-/* P and b1 + b2 of a layer from its own parameters: W1, b1, W2, b2. */
+/* P and b1 + b2 of a layer from its parameters W1, b1, W2, b2. */
 void inmo_ngcf_pack(int dim, const float *own, float *packed, float *bias);
 
 /* m and y from x. */
 void inmo_ngcf_forward(const struct inmo_ngcf_layer *layer);
 
-/* From g = dL/dy by rows, which is used up: pull, by rows, is what each row's m passes on to its neighbours' x (its
- * weight not yet in it), and g becomes what reaches the row's own x. gradient: dW1, db1, dW2, db2. */
+/* From g = dL/dy by rows, which is overwritten. pull, by rows: what each row's m passes on to its neighbours' x
+ * (not yet weighted). g becomes the gradient of the row's own x. gradient: dW1, db1, dW2, db2. */
 void inmo_ngcf_backward(const struct inmo_ngcf_layer *layer, float *g, float *pull, float *sum, float *gradient);
-/* Floats of sum. */
+/* Number of floats in sum. */
 size_t inmo_ngcf_sum(int dim);
 
-/* Whether the row's own term of Â is kept. */
+/* 1 if the self-loop of the row is kept. */
 static inline int inmo_ngcf_keeps_self(const struct inmo_ngcf_layer *layer, int32_t v)
 {
     int is_user = v < layer->graph->users;

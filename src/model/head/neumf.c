@@ -5,9 +5,9 @@
  *        dW2 on the way
  *     3  rows: the pairs' parts added up, dr, dW1
  *
- * What stands between 1 and 3 for a pair is d numbers; the rest never leaves the cache of the core that made it.
- * All products are single-threaded and of fixed sizes; sums over pairs and over rows are kept in GROUPS parts
- * and added in order: the same bytes at any number of threads. */
+ * Between 1 and 3 a pair needs d numbers in memory; everything else stays in a core's cache. All products are
+ * single-threaded and of fixed size; sums over pairs and over rows are kept in GROUPS parts and added in order, so
+ * the bytes are the same at any number of threads. */
 #include "model/head/neumf.h"
 
 #include "base/memory.h"
@@ -19,12 +19,12 @@
 #include <cblas.h>
 #include <string.h>
 
-enum { GROUPS = 8, PAIRS = 320, ROWS = 256 }; /* of a block, about */
+enum { GROUPS = 8, PAIRS = 320, ROWS = 256 }; /* approximate sizes of blocks */
 enum { STAGE_GMF, STAGE_MLP, WHOLE };
 
 struct inmo_head_state {
     int width;
-    int32_t positives, block; /* of a block: these, with that many pairs */
+    int32_t positives, block; /* of a block: positives, and pairs */
     size_t own_size;
     float *half, *dhalf;  // (most rows, d) first layer's sums by rows, and their gradient
     float *dx1;           // (pairs, d) gradient of the first layer's sums
@@ -113,7 +113,7 @@ static struct inmo_head_state *neumf_create(int width, int32_t batch, int32_t ne
     state->positives = PAIRS / (negatives + 1) > 0 ? PAIRS / (negatives + 1) : 1;
     state->block = state->positives * (negatives + 1);
     block = (size_t)state->block;
-    /* and a row of zeros, to whose end the rows of the block may go */
+    /* plus a row of zeros, which pads the rows of the block */
     state->own_size = ((size_t)inmo_head_rows(&inmo_head_neumf, width, width) + 1) * (size_t)width;
     state->half = inmo_alloc(rows * d, sizeof *state->half);
     state->dhalf = inmo_alloc(rows * d, sizeof *state->dhalf);
@@ -140,7 +140,7 @@ static void add_weighted(int32_t count, int d, const float *factor, const float 
     cblas_sgemv(CblasRowMajor, CblasTrans, count, d, 1, x, d, factor, 1, 1, out, 1);
 }
 
-/* Scores of the pairs of some positives; MLP: leaves x1 and x2. */
+/* Scores of the pairs of some positives; with MLP, leaves x1 and x2. */
 static void score_block(const struct inmo_head_state *state, const struct inmo_neumf *net, int stage,
                         const struct inmo_pairs *pairs, int32_t first, int32_t positives, const int32_t *item,
                         float *x1, float *x2, float *weighted, float *score)
@@ -169,7 +169,7 @@ static void score_block(const struct inmo_head_state *state, const struct inmo_n
                         score);
 }
 
-/* Back from ds to the first layer's sums, and what the pairs say about the layers above them. */
+/* Backward from ds to the first layer's sums, with the gradients of the layers above. */
 static void back_block(const struct inmo_neumf *net, const struct inmo_neumf *gradient, const float *one,
                        int32_t count, const float *x1, const float *x2, const float *ds, float *dx2, float *dx1)
 {
@@ -211,7 +211,7 @@ static void run_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
     state->loss[group] = loss;
 }
 
-/* Of one row: t = Σ ds r_other gives dp = o_gmf ⊙ t and, from users, do_gmf += p ⊙ t; dhalf = Σ dx1. */
+/* For one row: t = Σ ds r_other gives dp = o_gmf ⊙ t and, for users, do_gmf += p ⊙ t; dhalf = Σ dx1. */
 static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *net,
                       const struct inmo_neumf *gradient, int stage, const struct inmo_pairs *pairs, int32_t n,
                       float *dr)
@@ -241,7 +241,7 @@ static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
         dr[j] = 0;
 }
 
-/* da = dhalf W1half, dW1half += dhalf' a, db1 += Σ dhalf of the users. */
+/* da = dhalf W1half, dW1half += dhalf' a, and for users db1 += Σ dhalf. */
 static void back_rows(struct inmo_head_state *state, const struct inmo_neumf *net,
                       const struct inmo_neumf *gradient, int of_items, const float *r, int32_t first, int32_t count,
                       float *dr)
@@ -257,7 +257,7 @@ static void back_rows(struct inmo_head_state *state, const struct inmo_neumf *ne
         add_weighted(count, d, state->one, dhalf, gradient->part[INMO_NEUMF_B1]);
 }
 
-/* Block n of the rows, ROWS of users or of items. */
+/* Block n of the rows: ROWS users or ROWS items. */
 struct row_block {
     int of_items;
     int32_t first, count;

@@ -1,6 +1,6 @@
-/* neumf_score.c - all items for a few users at a time. The items' halves of the first layer are computed once
- * for all users. Then, a tile of items at a time, so that it is multiplied from the cache: GMF is one product
- * for all the users, its output weights put on the users' side; the second layer is one product for each user. */
+/* neumf_score.c - scores of all items for a few users at a time. The items' halves of the first layer are computed
+ * once for all users. Then one tile of items at a time, which stays in cache: GMF is one product for all users,
+ * with its output weights applied to the users' side; the second layer is one product per user. */
 #include "model/head/neumf.h"
 
 #include "base/memory.h"
@@ -59,7 +59,7 @@ struct inmo_head_scores *inmo_neumf_open(int width, const float *own, const floa
     return scores;
 }
 
-/* Users' halves, users' p with the output weights, and two layers of a tile. */
+/* Users' halves, users' p times the output weights, and two layers of a tile. */
 size_t inmo_neumf_scratch_bytes(int width)
 {
     return 2 * (INMO_NEUMF_USERS + TILE) * (size_t)inmo_neumf_of(width, NULL).d * sizeof(float);

@@ -1,19 +1,19 @@
-/* pairs.h - finding one's way in the pairs of a batch (head.h): pair b (k + 1) + j is positive b's item (j = 0)
- * or its j-th negative. Each place of an item is in one pair, each place of a user in k + 1. */
+/* pairs.h - indexing the pairs of a batch (head.h): pair b (k + 1) + j has the item of positive b (j = 0) or its
+ * j-th negative. Each place of an item is in one pair, each place of a user in k + 1. */
 #ifndef INMO_MODEL_HEAD_PAIRS_H
 #define INMO_MODEL_HEAD_PAIRS_H
 
 #include "model/head.h"
 
-/* The item's place of a pair. */
+/* The place of the item of a pair. */
 static inline int32_t inmo_pair_item(const struct inmo_pairs *pairs, int32_t b, int32_t j)
 {
     return j == 0 ? pairs->batch + b : 2 * pairs->batch + b * pairs->negatives + j - 1;
 }
 
-enum { INMO_PAIR_WALK = 64 }; /* pairs found at once */
+enum { INMO_PAIR_WALK = 64 }; /* pairs returned per call */
 
-/* The pairs of row n, in the order of its places. */
+/* Iterates over the pairs of row n, in the order of its places. */
 struct inmo_pair_walk {
     const struct inmo_pairs *pairs;
     int32_t entry, end, j;
@@ -23,7 +23,7 @@ static inline struct inmo_pair_walk inmo_pair_walk(const struct inmo_pairs *pair
     return (struct inmo_pair_walk){pairs, pairs->offset[n], pairs->offset[n + 1], 0};
 }
 
-/* The next pairs, and the row at the other end of each; 0 when there are no more. */
+/* The next pairs, and the row at the other end of each; returns their number, 0 at the end. */
 static inline int32_t inmo_pair_walk_on(struct inmo_pair_walk *walk, int32_t *pair, int32_t *other)
 {
     const struct inmo_pairs *pairs = walk->pairs;

@@ -1,5 +1,5 @@
-/* attention.c - see attention.h. Cost over N queries and n keys in all heads: 4 N n d flops forward and 6 N n d
- * backward, in products of blocks, and N n exponentials. */
+/* attention.c - see attention.h. Cost for N queries and n keys over all heads: 4 N n d flops forward and 6 N n d
+ * backward, in block products, and N n exponentials. */
 #include "model/provider/attention.h"
 
 #include "base/memory.h"
@@ -10,11 +10,12 @@
 #include <cblas.h>
 #include <string.h>
 
-/* Less beside the largest, which is 1, is lost in any sum of floats. Queries are long vectors, so most shares
- * are; times a gradient they would be denormal numbers, which processors multiply a hundred times slower. */
+/* Shares below this (the largest is 1) vanish in any float sum. Queries are long vectors, so most shares are that
+ * small. Multiplied by a gradient they would become denormal, which processors multiply a hundred times more
+ * slowly. */
 static const float LEAST_SHARE = 1e-20f;
 
-enum { GROUPS = 16, BLOCK = 256 }; /* rows of a block: its shares and their gradient stay in a core's own cache */
+enum { GROUPS = 16, BLOCK = 256 }; /* BLOCK rows: shares and their gradient stay in a core's cache */
 
 static size_t most_keys(int dim)
 {
@@ -97,8 +98,8 @@ void inmo_attention_prepare(struct inmo_attention *attention)
     inmo_blas_release();
 }
 
-/* Scores of one head become shares. */
-static void soften(int32_t keys, float *score)
+/* Softmax of the scores of one head, in place. */
+static void softmax(int32_t keys, float *score)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     float inverse = (float)(1 / kernels->exponentials(keys, 1, kernels->largest(keys, score), score));
@@ -111,7 +112,7 @@ void inmo_attention_forward(const struct inmo_attention *attention, int32_t coun
 {
     int dim = attention->dim, all = INMO_HEADS * attention->keys;
     int32_t blocks = (count + BLOCK - 1) / BLOCK;
-    if (all == 0) { /* a model without keys says nothing */
+    if (all == 0) { /* no keys: e = 0 */
         memset(e, 0, (size_t)count * (size_t)dim * sizeof *e);
         return;
     }
@@ -125,22 +126,22 @@ void inmo_attention_forward(const struct inmo_attention *attention, int32_t coun
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, all, dim, 1,
                         query + (size_t)first * (size_t)dim, dim, attention->match, dim, 0, a, all);
             for (int32_t n = 0; n < rows * INMO_HEADS; n++)
-                soften(attention->keys, a + (size_t)n * (size_t)attention->keys);
+                softmax(attention->keys, a + (size_t)n * (size_t)attention->keys);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dim, all, 1, a, all, attention->value, dim,
                         0, e + (size_t)first * (size_t)dim, dim);
         }
     inmo_blas_release();
 }
 
-/* With da = V de: the gradient of the scores, a (da - a · da) head by head, takes its place. */
-static void harden(int32_t keys, const float *a, float *da)
+/* Backward of the softmax of one head: da = V de becomes the gradient of the scores, a (da - a · da). */
+static void softmax_back(int32_t keys, const float *a, float *da)
 {
     float mean = inmo_kernels()->dot(keys, a, da);
     for (int32_t j = 0; j < keys; j++)
         da[j] = a[j] * (da[j] - mean);
 }
 
-/* From dM and dV of a head to its weights. */
+/* Gradient of the weights of a head from its dM and dV. */
 static void head_gradient(const struct inmo_attention *attention, int h, const float *dmatch, const float *dvalue,
                           double l2, float *gradient)
 {
@@ -190,13 +191,13 @@ void inmo_attention_backward(const struct inmo_attention *attention, int32_t cou
                 cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, all, dim, 1, g, dim, attention->value,
                             dim, 0, da, all);
                 for (int32_t n = 0; n < rows * INMO_HEADS; n++)
-                    harden(attention->keys, a + (size_t)n * (size_t)attention->keys,
-                           da + (size_t)n * (size_t)attention->keys);
+                    softmax_back(attention->keys, a + (size_t)n * (size_t)attention->keys,
+                                 da + (size_t)n * (size_t)attention->keys);
                 cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, all, dim, rows, 1, da, all,
                             query + (size_t)first * (size_t)dim, dim, 1, dmatch, dim);
             }
         }
-        /* in the order of the groups */
+        /* adds the groups in order */
 #pragma omp for schedule(static)
         for (int n = 0; n < 2 * all; n++)
             for (size_t group = 1; group < GROUPS; group++)
@@ -215,7 +216,7 @@ void inmo_attention_one(int dim, int32_t keys, const float *match, const float *
     float share[INMO_HEADS * INMO_SAMPLE];
     kernels->dot_rows(INMO_HEADS * keys, dim, e, match, share);
     for (int h = 0; h < INMO_HEADS; h++)
-        soften(keys, share + h * keys);
+        softmax(keys, share + h * keys);
     memset(e, 0, (size_t)dim * sizeof *e);
     for (int32_t n = 0; n < INMO_HEADS * keys; n++)
         kernels->add_scaled(dim, share[n], value + (size_t)n * (size_t)dim, e);

@@ -1,14 +1,13 @@
 /* idcf.c - IDCF's inductive embeddings: attention over key users and key items (docs/math.md, "idcf").
  *
- * Parameter block: a key for every template (all nodes with interactions, unless shares are asked for), users
- * first: the embeddings of a trained LightGCN, frozen. Beside them the weights of two attentions (attention.h),
- * the users' over keys of users and the items' over keys of items. The query of a node is the sum of its
- * neighbours' keys: items' keys for a user. As neither keys nor graph change in training, queries are summed
+ * Parameter block: a key for every template (all nodes with interactions, unless template shares are set), users
+ * first; keys are the embeddings of a trained LightGCN and stay frozen. After them, the weights of two attentions
+ * (attention.h): of users over keys of users, of items over keys of items. The query of a node is the sum of its
+ * neighbours' keys (for a user, keys of items). Neither keys nor graph change in training, so queries are summed
  * once.
  *
- * Each head sees a sample of the keys, drawn anew in each step and the same for all queries. Outside training it
- * is the sample of seed 0 and step 0, a function of the number of keys: a model gives the same answers wherever
- * it is loaded. */
+ * Each head uses a sample of the keys, the same for all queries and redrawn in each step. Outside training it is
+ * the sample of seed 0 and step 0, so a model gives the same answers wherever it is loaded. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -26,7 +25,8 @@ struct inmo_provider_state {
     struct inmo_binding binding;
     struct inmo_attention attention[SIDES];
     int32_t drawn[SIDES][INMO_HEADS][INMO_SAMPLE]; /* rows of the parameter block */
-    int32_t *numbered;       // (rows) row of key n by the nodes' first numbers, where the graph has others; NULL: n
+    int32_t *
+        numbered;  // (rows) row of key n in the order of original node numbers, if the graph is renumbered; NULL: n
     const float *parameter;  // of the step
     float *query;            // (nodes, dim)
     int has_queries;         /* in training, after the first step */
@@ -54,7 +54,7 @@ static int idcf_part(int dim, int n, struct inmo_part *part)
     return 1;
 }
 
-/* Kaiming uniform; Wout has the outputs of all heads as inputs. */
+/* Kaiming uniform; the inputs of Wout are the outputs of all heads. */
 static void idcf_start_weights(int dim, uint64_t key, float *weights)
 {
     size_t size = inmo_attention_weight_size(dim), n = 0;
@@ -65,7 +65,7 @@ static void idcf_start_weights(int dim, uint64_t key, float *weights)
     }
 }
 
-/* Keys come from a trained model. */
+/* Nothing to start: keys come from a trained model. */
 static void idcf_start_rows(const struct inmo_row_start *start, float *parameter)
 {
     inmo_start_random(start, 0, start->binding->rows, parameter);
@@ -92,7 +92,7 @@ static struct inmo_provider_state *idcf_create(const struct inmo_binding *bindin
     struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)binding->graph->nodes, dim = (size_t)binding->dim;
     int complete = state != NULL;
-    (void)most_rows; /* attention is for backbones that need e of all nodes */
+    (void)most_rows; /* only for backbones that need e of all nodes */
     if (!state)
         return NULL;
     state->binding = *binding;
@@ -123,8 +123,8 @@ static struct inmo_provider_state *idcf_create(const struct inmo_binding *bindin
     return state;
 }
 
-/* The sample of each head of a side, as rows of the parameter block. Returns the keys of each. Numbers are those
- * of the data set, whatever training's are, so that a saved model has the samples that validation had. */
+/* Draws the sample of each head of a side, as rows of the parameter block; returns the keys per head. Uses the data
+ * set's numbers, even if training renumbers nodes, so a saved model has the samples that validation had. */
 static int32_t draw_keys(const struct inmo_binding *binding, const int32_t *numbered,
                          const struct inmo_moment *moment, int side, int32_t drawn[INMO_HEADS][INMO_SAMPLE])
 {
@@ -170,7 +170,7 @@ static void sum_queries(struct inmo_provider_state *state, const float *paramete
     inmo_gather(&job);
 }
 
-/* The nodes of a side: their first row in arrays of all nodes, and their number. */
+/* The first node of a side, and the number of its nodes. */
 static int32_t nodes_of(const struct inmo_graph *graph, int side, size_t *first)
 {
     *first = side == USER ? 0 : (size_t)graph->users;
@@ -197,7 +197,7 @@ static const float *idcf_forward(struct inmo_provider_state *state, const float 
     return state->e;
 }
 
-/* weight (ln Σ_j e^{e·k_j} - e·k), k the node's own key and k_j those of the last head; the gradient is added to
+/* weight (ln Σ_j e^{e·k_j} - e·k), with k the node's own key and k_j those of the last head; adds the gradient to
  * de. */
 static double contrast(const struct inmo_attention *attention, double weight, const float *e, const float *own,
                        float *de)

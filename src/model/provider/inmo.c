@@ -1,6 +1,6 @@
 /* inmo.c - the paper's inductive embedding module.
  *
- *     e_u = (Σ_{i in N_u ∩ I_tem} t_i + t_user) / (|N_u ∩ I_tem| + 1)^α        items alike
+ *     e_u = (Σ_{i in N_u ∩ I_tem} t_i + t_user) / (|N_u ∩ I_tem| + 1)^α        likewise for items
  *
  * Parameter block, (rows + 3, dim): template users, template items, t_user, t_item, and w, the diagonal of the
  * self-enhanced loss (loss/self_enhanced.h), which this file only starts. Both directions are one gather over the
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* rows of a partial sum: fixed, so that the order of addition is */
+enum { CHUNK = 1024 }; /* rows per partial sum; fixed, which fixes the order of additions */
 
 struct inmo_provider_state {
     struct inmo_binding binding;
@@ -27,9 +27,9 @@ struct inmo_provider_state {
     float *e;         // (nodes, dim)
     float *gradient;  // (rows + 3, dim); NULL outside training
     float *partial;   // (2 chunks, dim) sums for t_user and t_item
-    /* Where a batch's rows are enough, else NULL: the terms of its rows' sums, */
-    int32_t *term_end, *term;  // (most_rows), (2 edges) by row: their other ends
-    int64_t *named_offset;     // (nodes + 1) and by other end:
+    /* Only if a batch's rows are enough, else NULL: the terms of its sums, */
+    int32_t *term_end, *term;  // (most_rows), (2 edges) by row: their neighbours
+    int64_t *named_offset;     // (nodes + 1) and by neighbour:
     int32_t *named_row;        // (2 edges) their rows
 };
 
@@ -208,7 +208,7 @@ static void general_gradient(struct inmo_provider_state *state, const struct inm
         kernels->add_scaled(2 * dim, 1, state->partial + (size_t)chunk * 2 * (size_t)dim, general);
 }
 
-/* Of a batch's rows, as they lie in order: how many are users, and edges of items and of users. */
+/* Of the rows of a batch, in order: number of users, and of edges of items [0] and users [1]. */
 struct part {
     int32_t user_rows;
     int64_t edges[2];
@@ -225,8 +225,8 @@ static struct part part_of(const struct inmo_graph *graph, const struct inmo_row
     return part;
 }
 
-/* The terms that are not dropped, of the rows of users (side 1) or of items: lists their other ends, counts them
- * in next. */
+/* Lists the neighbours of the kept terms of the rows of users (side 1) or items (side 0), and counts them in
+ * next. */
 static void list_terms(struct inmo_provider_state *state, const struct inmo_rows *rows, struct part part, int side,
                        int64_t *next)
 {
@@ -249,9 +249,9 @@ static void list_terms(struct inmo_provider_state *state, const struct inmo_rows
     }
 }
 
-/* Which rows of a batch each node gets a term from: a graph of these edges alone, whose neighbours are rows, not
- * nodes, in the order the whole graph has them. A row of users has items at its other ends and a row of items
- * users, so the two sides are two threads' work. */
+/* The transpose of the kept terms: for each node, the rows of the batch it is a neighbour of, in the order of the
+ * whole graph. Rows of users have items as neighbours and rows of items have users, so two threads can fill the two
+ * sides. */
 static struct inmo_graph named_graph(struct inmo_provider_state *state, const struct inmo_rows *rows,
                                      struct part part)
 {
@@ -274,7 +274,7 @@ static struct inmo_graph named_graph(struct inmo_provider_state *state, const st
             for (; k < state->term_end[n]; k++)
                 state->named_row[next[state->term[k]]++] = n;
     }
-    named.offset = state->named_offset; /* next[v] is the end of v now: the begin of v + 1 */
+    named.offset = state->named_offset; /* next[v] is now the end of v, which is the beginning of v + 1 */
     named.neighbour = state->named_row;
     return named;
 }
@@ -305,10 +305,10 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         for (int32_t n = 0; n < rows->count; n++)
             for (int j = 0; j < job.dim; j++)
                 de[(size_t)n * (size_t)job.dim + (size_t)j] *= state->scale[rows->node[n]];
-    } else { /* looking at all edges is no slower */
+    } else { /* a pass over all edges is no slower */
         job.position = rows ? rows->position : NULL;
         job.weight = state->scale;
-        /* A template item's neighbours are users: what it gathers are terms of the users' sums. */
+        /* A template item gathers from users, that is, terms of the users' sums: the keys are swapped. */
         job.drop = (struct inmo_drop){state->drop.threshold, state->drop.key_item_rows, state->drop.key_user_rows};
     }
     inmo_gather(&job);

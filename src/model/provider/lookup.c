@@ -1,4 +1,4 @@
-/* lookup.c - e_v is row v of a learned table. What of a node without a row? Two providers that learn alike:
+/* lookup.c - e_v is row v of a learned table. Two providers, which differ for nodes without a row:
  *
  *     lookup    has no embedding for it (zeros here; callers that would show a result for it refuse before)
  *     average   gives it the mean of all rows, and leaves the rest to the backbone: IMC-GAE's postprocessing */
@@ -10,8 +10,8 @@
 
 struct inmo_provider_state {
     struct inmo_binding binding;
-    float *e;     // (nodes, dim); NULL where the table itself serves
-    float *mean;  // (dim) of average, when there may be nodes without a row; NULL otherwise
+    float *e;     // (nodes, dim); NULL if the table itself can be used
+    float *mean;  // (dim) average: for nodes without a row; else NULL
 };
 
 static void lookup_destroy(struct inmo_provider_state *state)
@@ -120,7 +120,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
 {
     const struct inmo_binding *binding = &state->binding;
     size_t dim = (size_t)binding->dim;
-    if (rows || !binding->row_of_node) /* the rows that touches named, or all of them */
+    if (rows || !binding->row_of_node) /* the rows named by touches, or all */
         return parameter;
     if (state->mean)
         mean_row(binding, parameter, state->mean);
@@ -137,7 +137,7 @@ static const float *lookup_forward(struct inmo_provider_state *state, const floa
     return state->e;
 }
 
-/* Only ever trained on the graph it belongs to, where row = node: the gradient of the table is de. */
+/* Trained only on its own graph, where row = node: the gradient of the table is de. */
 static struct inmo_gradient lookup_backward(struct inmo_provider_state *state, const struct inmo_rows *rows,
                                             float *de)
 {

@@ -1,12 +1,13 @@
-/* ease.c - ease: the linear item-item model that rebuilds every user's row, without help of the item itself
+/* ease.c - ease: the linear item-item model that reconstructs every user's row without using the item itself
  * (Steck 2019). In closed form, with Y the 0/1 interactions and λ the weight of the squared norm:
  *
  *     P = (Y'Y + λ I)^-1      B_ij = -P_ij / P_jj, B_jj = 0      score(H, i) = Σ_{j in H} B_ji
  *
- * Tensors: ease.item (n) the items it is about, ascending; ease.weight (n, n) B, row j what item j gives to
- * others. Dense: n² floats, and n³ flops for the inverse. When that does not fit, it refuses before it starts;
- * --most-items takes the most frequent items only, the others are then not on offer. Y'Y is counted row by row,
- * the inverse is over tiles of fixed size (kernel/inverse.h), so the same bytes come at any number of threads. */
+ * Tensors: ease.item (n) its items, ascending; ease.weight (n, n) B, where row j holds the weights of item j.
+ * Dense: n² floats, and n³ flops for the inverse. If that does not fit into memory, it refuses before it starts;
+ * --most-items keeps only the most frequent items, and the others cannot be recommended. Y'Y is counted row by row
+ * and the inverse uses tiles of fixed size (kernel/inverse.h), so the bytes are the same at any number of
+ * threads. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/inverse.h"
@@ -31,7 +32,7 @@ static void ease_defaults(struct inmo_train_options *options)
     options->l2 = 100;
 }
 
-/* The items it is about, ascending: all, or the most frequent. */
+/* The items of the model, ascending: all, or the most frequent. */
 static enum inmo_status choose_items(const struct inmo_graph *graph, int most, int32_t **out, int32_t *count,
                                      struct inmo_error *error)
 {
@@ -63,7 +64,7 @@ static enum inmo_status check_memory(int32_t count, struct inmo_error *error)
         count, needed / 1e9, there / 1e9, (int)sqrt(there / 4.1));
 }
 
-/* Row r of Y'Y + λ I: how many users items r and c have in common. */
+/* Row r of Y'Y + λ I: the number of users that items r and c have in common. */
 static void count_common(const struct inmo_graph *graph, const int32_t *item, const int32_t *column, int32_t count,
                          double l2, struct inmo_stop *stop, float *gram)
 {
@@ -86,7 +87,7 @@ static void count_common(const struct inmo_graph *graph, const int32_t *item, co
     }
 }
 
-/* B_ij = -P_ij / P_jj, whose diagonal is what a user's own item may not say. */
+/* B_ij = -P_ij / P_jj, with a zero diagonal. */
 static void take_weights(int32_t count, float *diagonal, float *weight)
 {
     for (int32_t j = 0; j < count; j++)
@@ -192,7 +193,7 @@ static size_t ease_scratch(const struct inmo_system_state *state)
     return (size_t)state->count * sizeof(float);
 }
 
-/* A sum of rows, then each number to its item; an item without a column is not on offer. */
+/* Sums rows, then copies each number to its item; an item without a column cannot be recommended. */
 static void ease_score(const struct inmo_system_state *state, const struct inmo_history *who, int32_t count,
                        void *scratch, float *score)
 {

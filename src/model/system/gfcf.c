@@ -1,14 +1,14 @@
-/* gfcf.c - gf-cf: a graph filter in closed form (Shen, Wu, Zhang, Shan, Zhang, Letaief, Li 2021), the linear
- * filter of the observed graph plus an ideal low pass over the leading singular vectors of the trained one:
+/* gfcf.c - gf-cf: a graph filter in closed form (Shen, Wu, Zhang, Shan, Zhang, Letaief, Li 2021), a linear
+ * filter on the observed graph plus an ideal low-pass filter over the leading singular vectors of the training
+ * graph:
  *
  *     R = D_u^-1/2 Y D_i^-1/2 ≈ U S V'      score(H, ·) = h R'R + w h D_i^-1/2 V V' D_i^1/2,   h the 0/1 row of H
  *
- * Tensors: gf-cf.vector (I, d) V; gf-cf.low-pass (1) w. The first part follows the graph it looks at, so new
- * interactions, users and items count at once; the second has the degrees of training, and zero for items it has
- * not seen.
+ * Tensors: gf-cf.vector (I, d) V; gf-cf.low-pass (1) w. The first part uses the observed graph, so new
+ * interactions, users and items count at once. The second uses the degrees of training, and is zero for new items.
  *
- * The two hops of the first part are walked for each user, Σ_{i in H} Σ_{v in N_i} d_v additions; the second is
- * one product of a few users with all items. Fitting is the truncated SVD (graph/svd.h). */
+ * The first part walks two hops for each user, Σ_{i in H} Σ_{v in N_i} d_v additions; the second is one product of
+ * a few users with all items. Fitting is a truncated SVD (graph/svd.h). */
 #include "base/memory.h"
 #include "graph/svd.h"
 #include "model/model.h"
@@ -109,7 +109,7 @@ static enum inmo_status gfcf_open(const struct inmo_model *model, const struct i
     return INMO_OK;
 }
 
-/* Of a thread: coefficients of the low pass, and the users two hops lead through. */
+/* Per thread: coefficients of the low-pass filter, and the users on two-hop paths. */
 struct scratch {
     float *coefficient;  // (AT_ONCE, dim)
     float *through;      // (users) zero between calls
@@ -130,7 +130,7 @@ static struct scratch lay_out(const struct inmo_system_state *state, void *memor
     return scratch;
 }
 
-/* score += h R'R: every user v who shares an item with H passes Σ_{i in H, i in N_v} 1/√(d_v d_i) on to their
+/* score += h R'R: every user v who shares an item with H passes Σ_{i in H, i in N_v} 1/√(d_v d_i) on to v's
  * items. */
 static void add_linear(const struct inmo_system_state *state, const struct inmo_history *who,
                        const struct scratch *scratch, float *score)
@@ -149,7 +149,7 @@ static void add_linear(const struct inmo_system_state *state, const struct inmo_
     }
     for (int32_t n = 0; n < met; n++) {
         int32_t v = scratch->met[n];
-        float weight = scratch->through[v] * graph->inverse_degree[v]; /* D_u^-1/2 once on each hop */
+        float weight = scratch->through[v] * graph->inverse_degree[v]; /* D_u^-1/2 on each hop */
         scratch->through[v] = 0;
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
             score[graph->neighbour[e] - graph->users] += weight * scale[graph->neighbour[e]];

@@ -2,9 +2,9 @@
  * Zhang, Koren 2022). An epoch is one step, and a step solves all users given the items, then all items given
  * the users (least_squares.h), each exactly.
  *
- * Only the items' vectors are learned parameters: those of users follow from their histories, in training and
- * after, so somebody unseen is folded in by the very formula that users were trained with. Tensors: ials.item
- * (I, d), ials.setting (3) α0, λ, ν. The score is a dot product; ranking takes the fast path. */
+ * Only the items' vectors are parameters. Users' vectors are computed from their histories, in training and after,
+ * so a cold-start user is folded in by the formula used in training. Tensors: ials.item (I, d), ials.setting (3)
+ * α0, λ, ν. The score is a dot product, so ranking takes the fast path. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -16,7 +16,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { ITEM, SETTING, SETTINGS = 3, NODES = 64 /* solved by one thread in a row */ };
+enum { ITEM, SETTING, SETTINGS = 3, NODES = 64 /* NODES: solved by one thread in sequence */ };
 static const struct inmo_tensor_rule rules[] = {{"ials.item", INMO_F32, 1}, {"ials.setting", INMO_F32, 0}};
 
 static void ials_defaults(struct inmo_train_options *options)
@@ -34,11 +34,11 @@ static struct inmo_ials_setting setting_of(const float *three)
     return (struct inmo_ials_setting){three[0], three[1], three[2]};
 }
 
-/* One solver a thread, made before the first step. */
+/* One solver per thread, made before the first step. */
 struct solvers {
     int count;
     struct inmo_solver **of;  // (count)
-    double *stretch;          // sums of parts
+    double *stretch;          // partial sums
 };
 
 static void free_solvers(struct solvers *solvers)
@@ -64,8 +64,8 @@ static enum inmo_status make_solvers(int32_t nodes, int dim, struct solvers *sol
     return complete ? INMO_OK : inmo_fail_memory(error, "least squares");
 }
 
-/* x (count, dim) of nodes begin .. begin + count - 1; returns the sum of their least values, over stretches of
- * fixed length, in order. */
+/* Solves x (count, dim) of nodes begin .. begin + count - 1; returns the sum of their minima, added in order over
+ * stretches of fixed length. */
 static double solve_side(const struct inmo_least_squares *squares, struct solvers *solvers,
                          const struct inmo_graph *graph, int32_t begin, int32_t count, int32_t first,
                          const int32_t *row_of, float *x)
@@ -154,8 +154,7 @@ static int64_t ials_steps(const struct inmo_learner *learner)
     return 1;
 }
 
-/* The loss is the whole objective for an observed pair: of the items, their least values; of the users, what is
- * left when the items are given, their norms. */
+/* The loss is the whole objective per observed pair: the minima of the items, plus the norms of the users. */
 static double ials_step(struct inmo_learner *learner, const struct inmo_block *block, int64_t step,
                         double learning_rate)
 {

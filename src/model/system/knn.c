@@ -1,10 +1,10 @@
-/* knn.c - item-knn: items are alike when the same users took them, and each item listens to its k nearest.
+/* knn.c - item-knn: items are similar if the same users chose them; an item is scored from its k nearest items.
  *
  *     c_ij = |N_i ∩ N_j|   cosine  s_ij = c_ij / (√(d_i d_j) + h)     jaccard  s_ij = c_ij / (d_i + d_j - c_ij + h)
  *     score(H, i) = Σ_{j in H, j among the k nearest of i} s_ij
  *
- * h is the shrinkage. Tensors: item-knn.offset (I + 1), .item, .weight: row j holds the items that listen to j,
- * ascending, which is the order scoring walks in.
+ * h is the shrinkage. Tensors: item-knn.offset (I + 1), .item, .weight: row j holds the items that have j among
+ * their nearest, ascending, which is the order of scoring.
  *
  * Cost of a fit: kernel/near.h; memory 16 I k bytes. */
 #include "base/memory.h"
@@ -47,7 +47,7 @@ static float alike(const void *context, float common, int32_t i, int32_t j)
     return (float)((double)common / (size + measure->shrinkage));
 }
 
-/* From "i listens to j" to rows of j. Walking i upwards leaves every row ascending. */
+/* Transposes "j is near i" to rows of j. Visiting i in ascending order keeps every row ascending. */
 static enum inmo_status add_rows(struct inmo_model *model, int32_t items, int32_t k, const int32_t *nearest,
                                  const float *similarity, struct inmo_error *error)
 {
@@ -133,7 +133,7 @@ static void knn_close(struct inmo_system_state *state)
     inmo_free(state);
 }
 
-/* The rows in the graph's numbers; items the graph does not have are left out. */
+/* The rows in the graph's numbers, without items that the graph does not have. */
 static enum inmo_status knn_open(const struct inmo_model *model, const struct inmo_model_binding *bound,
                                  struct inmo_system_state **out, struct inmo_error *error)
 {

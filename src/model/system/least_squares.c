@@ -1,6 +1,6 @@
-/* least_squares.c - see least_squares.h. Cost of a node with n neighbours: n² d + n³/3 flops below d, n d² +
- * d³/3 from there on. Rows are gathered in stretches of fixed length, so long histories need no more memory. All
- * BLAS calls are of one thread: nodes are the parallelism. */
+/* least_squares.c - see least_squares.h. Cost of a node with n neighbours: n² d + n³/3 flops for n < d, else n d² +
+ * d³/3. Rows are gathered in stretches of fixed length, so long histories need no more memory. BLAS runs
+ * single-threaded; nodes are solved in parallel. */
 #include "model/system/least_squares.h"
 
 #include "base/lapack.h"
@@ -15,7 +15,7 @@
 enum { STRETCH = 256 };
 
 struct inmo_solver {
-    int rows;       /* gathered at once: at least the dimension */
+    int rows;       /* gathered at a time; at least dim */
     float *z;       // (rows, dim)
     float *matrix;  // (dim, dim)
     float *right;   // (dim)
@@ -107,7 +107,7 @@ struct inmo_solver *inmo_solver_new(int dim)
     return solver;
 }
 
-/* A history as rows; index of the n-th, or -1. */
+/* A history as rows; index of the n-th row, or -1. */
 struct rows {
     const int32_t *node, *row_of;
     int64_t count;
@@ -139,7 +139,7 @@ static void fill_scale(const struct inmo_least_squares *squares, int64_t known, 
         scale[k] = (float)(1 / sqrt(setting->unobserved * squares->eigenvalue[k] + l2));
 }
 
-/* Up to `most` rows from *at on, scaled, into z; returns how many, and moves *at past them. */
+/* Gathers up to `most` rows from *at on, scaled, into z; returns their number and advances *at. */
 static int gather(const struct inmo_least_squares *squares, const struct rows *rows, const float *scale,
                   int64_t *at, int most, float *z)
 {
@@ -157,7 +157,7 @@ static int gather(const struct inmo_least_squares *squares, const struct rows *r
     return taken;
 }
 
-/* (I + Z Z') c = 1, x = D^-1/2 Z' c; the least value is Σ c. */
+/* (I + Z Z') c = 1, x = D^-1/2 Z' c; the minimum is Σ c. */
 static double solve_short(struct inmo_solver *solver, int dim, int n, float *x)
 {
     float *matrix = solver->matrix, *c = solver->right;
@@ -175,7 +175,7 @@ static double solve_short(struct inmo_solver *solver, int dim, int n, float *x)
     return sum;
 }
 
-/* (I + Z'Z) w = Z' 1, x = D^-1/2 w; the least value is n - (Z'1)·w. */
+/* (I + Z'Z) w = Z' 1, x = D^-1/2 w; the minimum is n - (Z'1)·w. */
 static double solve_long(const struct inmo_least_squares *squares, struct inmo_solver *solver,
                          const struct rows *rows, int64_t known, float *x)
 {

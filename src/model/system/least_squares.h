@@ -10,7 +10,7 @@
  *     x = D^-1/2 Z' (I + Z Z')^-1 1     |H| x |H|, when the history is shorter than the vector
  *       = D^-1/2 (I + Z'Z)^-1 Z' 1      d x d, else
  *
- * both exact, by Cholesky. Most histories are short, and most of the d³ of the textbook's way is saved. */
+ * both exact, by Cholesky. Most histories are short, so this saves most of the d³ of the direct formula. */
 #ifndef INMO_MODEL_SYSTEM_LEAST_SQUARES_H
 #define INMO_MODEL_SYSTEM_LEAST_SQUARES_H
 
@@ -18,17 +18,17 @@
 
 #include <stdint.h>
 
-/* α0, λ, ν, as the model file has them. */
+/* α0, λ, ν, as in the model file. */
 struct inmo_ials_setting {
     float unobserved, l2, exponent;
 };
 
-/* One side, ready to be solved against. */
+/* One side, prepared for solving the other. */
 struct inmo_least_squares {
     struct inmo_ials_setting setting;
     int dim;
     int64_t count;
-    float *row;         // (count, dim) rotated; the caller's
+    float *row;         // (count, dim) rotated; borrowed
     float *eigenvalue;  // (dim) of G
     float *rotation;    // (dim, dim) columns are the eigenvectors
     float *scratch;     // what rotating takes
@@ -42,16 +42,15 @@ void inmo_least_squares_free(struct inmo_least_squares *squares);
 enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, float *row, int64_t count,
                                          struct inmo_error *error);
 
-/* What one thread solves with. */
+/* Scratch of one thread. */
 struct inmo_solver;
 struct inmo_solver *inmo_solver_new(int dim);
 void inmo_solver_free(struct inmo_solver *solver);
-/* x (dim) of a node whose neighbours are rows row_of[node[0] - first], ... (row_of NULL: the row itself; a
- * negative row is passed over). Returns the least value of the sum above, without α0's part over other nodes;
- * NaN when it fails. */
+/* x (dim) of a node whose neighbours are rows row_of[node[0] - first], ... (row_of NULL: the row itself; negative
+ * rows are skipped). Returns the minimum of the sum above, without α0's part over other nodes; NaN on failure. */
 double inmo_solve(const struct inmo_least_squares *squares, struct inmo_solver *solver, const int32_t *node,
                   int64_t count, int32_t first, const int32_t *row_of, float *x);
-/* x as a sum: term (count, dim), term_j = (...)^-1 y_j, zero where there is no row. */
+/* x as a sum: term (count, dim), term_j = (...)^-1 y_j, zero if there is no row. */
 enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, const int32_t *node, int64_t count,
                                   int32_t first, const int32_t *row_of, float *term, struct inmo_error *error);
 

@@ -1,9 +1,9 @@
 /* mult_vae.c - mult-vae: a variational autoencoder of histories with a multinomial likelihood (Liang, Krishnan,
- * Hoffman, Jebara 2018), in the size the INMO paper compares with. Its network is mult_vae.h; here it learns by
- * Adam, an epoch being every user once, and scores.
+ * Hoffman, Jebara 2018), in the size of the INMO paper. mult_vae.h is the network; this file trains it with Adam
+ * (an epoch visits every user once) and scores.
  *
- * Users have no parameters: anybody is encoded from their history, the code's mean taken instead of a sample,
- * and a block of codes gives the scores of all items by one product. */
+ * Users have no parameters: a user is encoded from the history, with the mean of the code instead of a sample, and
+ * one product turns a block of codes into scores of all items. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "model/model.h"
@@ -30,9 +30,9 @@ static void vae_defaults(struct inmo_train_options *options)
 struct inmo_learner {
     const struct inmo_train_options *options;
     struct inmo_vae *vae;
-    float *gradient;  // as the block
+    float *gradient;  // same shape as the block
     int32_t users, batch;
-    int32_t *order;      // (users) of the running epoch
+    int32_t *order;      // (users) of the current epoch
     int64_t order_epoch; /* -1: none yet */
 };
 
@@ -119,8 +119,8 @@ static void shuffle(struct inmo_learner *learner, int64_t epoch)
 static double vae_step(struct inmo_learner *learner, const struct inmo_block *block, int64_t number,
                        double learning_rate)
 {
-    enum { KL_EPOCHS = 1000 };         /* in which the weight of the divergence would rise to 1, */
-    static const double most_kl = 0.2; /* if it did not stop here */
+    enum { KL_EPOCHS = 1000 };         /* the weight of the divergence rises linearly, to 1 in this many epochs, */
+    static const double most_kl = 0.2; /* but stops here */
     const struct inmo_train_options *options = learner->options;
     int64_t steps = vae_steps(learner), epoch = number / steps;
     int32_t first = (int32_t)(number % steps) * learner->batch, left = learner->users - first;
@@ -159,10 +159,10 @@ struct inmo_system_state {
     struct inmo_vae_shape shape; /* of the model */
     const float *tensor[INMO_VAE_TENSORS];
     int32_t items;      /* of the graph */
-    float *out, *bias;  // (items, d), (items) in the graph's order; 0 for items not known
+    float *out, *bias;  // (items, d), (items) in the graph's order; 0 for unknown items
 };
 
-/* A model without vectors has no dim but that of its first layer. */
+/* The model has no vectors, so d is taken from the first layer. */
 static struct inmo_vae_shape shape_of(const struct inmo_model *model)
 {
     return inmo_vae_shape(model->items.count, (int)model->tensor[INMO_VAE_IN].columns);
@@ -223,13 +223,13 @@ static enum inmo_status vae_open(const struct inmo_model *model, const struct in
     return INMO_OK;
 }
 
-/* Of a thread: the layers of AT_ONCE people. */
+/* Per thread: the layers of AT_ONCE users. */
 static size_t vae_scratch(const struct inmo_system_state *state)
 {
     return AT_ONCE * (2 * (size_t)state->shape.hidden + (size_t)state->shape.latent) * sizeof(float);
 }
 
-/* The first layer, without dropout; items that the model does not know are not there. */
+/* The first layer, without dropout; skips items that the model does not know. */
 static void read_history(const struct inmo_system_state *state, const struct inmo_history *who, float *first)
 {
     int d = state->shape.hidden;

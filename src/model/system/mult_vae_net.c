@@ -66,7 +66,7 @@ struct inmo_vae *inmo_vae_new(const struct inmo_graph *graph, const struct inmo_
     vae->item_node = inmo_alloc((size_t)graph->items, sizeof *vae->item_node);
     vae->term = inmo_alloc(most, sizeof *vae->term);
     vae->squares = inmo_alloc((size_t)vae->tiles, sizeof *vae->squares);
-    vae->first = inmo_alloc(most * (4 * d + 7 * z), sizeof(float)); /* and those that follow it */
+    vae->first = inmo_alloc(most * (4 * d + 7 * z), sizeof(float)); /* also holds the arrays after it */
     vae->score = inmo_alloc(scores, INMO_VAE_TILE * sizeof(float));
     vae->highest = inmo_alloc(scores, sizeof(float));
     vae->sum = inmo_alloc(scores, sizeof(float));
@@ -161,7 +161,7 @@ static void read_histories(struct inmo_vae *vae, const float *parameter, const s
     inmo_vae_tanh((int64_t)step->count * (int64_t)d, vae->first);
 }
 
-/* sample = mean + noise e^(log-variance/2); the term of the loss begins with the divergence. */
+/* sample = mean + noise e^(log-variance/2); starts the loss term with the divergence. */
 static void draw_samples(struct inmo_vae *vae, const struct inmo_vae_step *step)
 {
     uint64_t key = inmo_random(inmo_key(step->seed, INMO_STREAM_LATENT), (uint64_t)step->step);

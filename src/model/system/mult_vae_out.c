@@ -1,5 +1,5 @@
-/* mult_vae_out.c - the last layer of Mult-VAE: a softmax over all items. Of a block of users the exponentials of
- * all tiles of items are kept between the two passes, so that none is computed twice (docs/design.md). */
+/* mult_vae_out.c - the last layer of Mult-VAE: a softmax over all items. The exponentials of a block of users are
+ * kept for all tiles between the two passes, so none is computed twice. */
 #include "base/threads.h"
 #include "kernel/kernel.h"
 #include "model/system/mult_vae_state.h"
@@ -10,7 +10,7 @@
 
 enum { USERS = INMO_VAE_USERS, TILE = INMO_VAE_TILE, GROUPS = INMO_VAE_GROUPS };
 
-/* score = e^(s - highest of the tile), and their sum */
+/* score = e^(s - maximum of the tile), and its sum */
 static void score_tile(struct inmo_vae *vae, const struct inmo_vae_block *block, int32_t tile)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -29,7 +29,7 @@ static void score_tile(struct inmo_vae *vae, const struct inmo_vae_block *block,
     }
 }
 
-/* log Σ_i e^{s_ui}, the user's term of the loss, and the factor that makes of each tile its part of the
+/* log Σ_i e^{s_ui}, the user's term of the loss, and the factor that turns each tile into its part of the
  * gradient. */
 static void normalise(struct inmo_vae *vae, const struct inmo_vae_block *block, int32_t n)
 {
@@ -55,7 +55,7 @@ static void normalise(struct inmo_vae *vae, const struct inmo_vae_block *block, 
     vae->term[block->first + n] += degree * (highest + log(sum)) - taken;
 }
 
-/* The user's items from `begin` on, in the list of neighbours. */
+/* Position of the user's first item >= begin in the list of neighbours. */
 static int64_t first_item(const struct inmo_graph *graph, int32_t u, int32_t begin)
 {
     int64_t low = graph->offset[u], high = graph->offset[u + 1];
@@ -73,7 +73,7 @@ static int64_t first_item(const struct inmo_graph *graph, int32_t u, int32_t beg
  *
  *     dout = ds' last + 2 l2 out,   dbias = Σ ds,   pull += ds out
  *
- * f multiplies the users' rows, of which there are d numbers, not e, of which there are TILE. */
+ * f is applied to the users' rows (d numbers), not to e (TILE numbers). */
 static void pull_tile(struct inmo_vae *vae, const struct inmo_vae_block *block, int32_t tile, float *pull)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -135,7 +135,7 @@ void inmo_vae_run_block(struct inmo_vae *vae, const struct inmo_vae_block *block
         }
     }
     memset(dlast, 0, size * sizeof *dlast);
-    for (int group = 0; group < GROUPS; group++) /* in their order */
+    for (int group = 0; group < GROUPS; group++) /* fixed order */
         inmo_kernels()->add_scaled((int)size, 1, vae->pull + (size_t)group * 3 * USERS * (size_t)vae->shape.hidden,
                                    dlast);
 }

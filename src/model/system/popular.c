@@ -1,5 +1,5 @@
-/* popular.c - the score of an item is its degree in the observed graph, for everybody. Exact in float up to 2^24
- * users. It has no tensors: what it knows is the graph. */
+/* popular.c - the score of an item is its degree in the observed graph, the same for all users. Exact in float up
+ * to 2^24 users. No tensors: it needs only the graph. */
 #include "base/memory.h"
 #include "model/model.h"
 
