@@ -1,4 +1,4 @@
-/* threads.h - the one place that decides how many threads work, ours and OpenBLAS's. */
+/* threads.h - the number of threads, ours and OpenBLAS's, decided in one place. */
 #ifndef INMO_BASE_THREADS_H
 #define INMO_BASE_THREADS_H
 
@@ -18,7 +18,7 @@ int inmo_threads(void);
 void inmo_blas_hold(void);
 void inmo_blas_release(void);
 
-/* Seconds of a steady clock. */
+/* Monotonic time in seconds. */
 double inmo_now(void);
 
 /* Whether to stop, for loops that several threads share: the thread that called asks the hooks, as these may not be

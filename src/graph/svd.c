@@ -161,7 +161,7 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         status = inmo_fail_memory(error, "the singular value decomposition");
         goto done;
     }
-    inmo_blas_hold(); /* a fixed number of threads, so that the order of addition is fixed */
+    inmo_blas_hold(); /* fixes the order of additions */
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t i = 0; i < graph->items; i++) {
         size_t first = (size_t)(inmo_graph_origin(graph, graph->users + i) - graph->users) * width;

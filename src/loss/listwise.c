@@ -240,7 +240,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     for (size_t n = 0; n < m; n++)
         memcpy(listwise->negative + n * d, r + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d,
                d * sizeof(float));
-    inmo_blas_hold(); /* the groups are the parallelism */
+    inmo_blas_hold(); /* parallel over groups instead */
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)

@@ -89,7 +89,7 @@ double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int3
     copy_rows(x, index, batch, dim, softmax->user);
     copy_rows(x, index + batch, batch, dim, softmax->positive);
     copy_rows(x, index + 2 * batch, negatives, dim, softmax->negative);
-    inmo_blas_hold(); /* the blocks are the parallelism */
+    inmo_blas_hold(); /* parallel over blocks instead */
 #pragma omp parallel num_threads(threads)
     {
         /* share = user negative'; then the gradient of user += share negative */

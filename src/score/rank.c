@@ -247,7 +247,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
         if (status)
             goto finish;
     }
-    inmo_blas_hold(); /* the blocks are the parallelism */
+    inmo_blas_hold(); /* parallel over blocks instead */
 #pragma omp parallel num_threads(threads)
     {
         struct workspace space;

@@ -138,7 +138,7 @@ void inmo_ngcf_forward(const struct inmo_ngcf_layer *layer)
         .out = layer->m,
     };
     int32_t blocks = (layer->count + block_rows(layer->dim) - 1) / block_rows(layer->dim);
-    inmo_blas_hold(); /* the groups are the parallelism */
+    inmo_blas_hold(); /* parallel over groups instead */
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int group = 0; group < GROUPS; group++)
         for (int32_t b = group; b < blocks; b += GROUPS) {

@@ -286,7 +286,7 @@ static double neumf_run(struct inmo_head_state *state, const float *own, int sta
     int32_t blocks = row_blocks(pairs);
     int threads = inmo_threads();
     double loss = 0;
-    inmo_blas_hold(); /* the blocks are the parallelism */
+    inmo_blas_hold(); /* parallel over blocks instead */
     memset(state->own, 0, GROUPS * state->own_size * sizeof *state->own);
 #pragma omp parallel num_threads(threads)
     {

@@ -49,7 +49,7 @@ struct inmo_head_scores *inmo_neumf_open(int width, const float *own, const floa
         inmo_neumf_close(scores);
         return NULL;
     }
-    inmo_blas_hold(); /* the tiles are the parallelism */
+    inmo_blas_hold(); /* parallel over tiles instead */
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t begin = 0; begin < items; begin += TILE)
         inmo_neumf_half(&scores->net, 1, item + (size_t)begin * (size_t)width,

@@ -82,7 +82,7 @@ void inmo_attention_prepare(struct inmo_attention *attention)
     int dim = attention->dim;
     size_t of_kind = inmo_attention_weight_size(dim), square = (size_t)dim * (size_t)dim;
     size_t of_head = (size_t)attention->keys * (size_t)dim;
-    inmo_blas_hold(); /* the heads are the parallelism */
+    inmo_blas_hold(); /* parallel over heads instead */
 #pragma omp parallel for schedule(static, 1) num_threads(inmo_threads())
     for (int h = 0; h < INMO_HEADS; h++) {
         const float *w = attention->weights + (size_t)h * square, *key = attention->key + (size_t)h * of_head;
@@ -116,7 +116,7 @@ void inmo_attention_forward(const struct inmo_attention *attention, int32_t coun
         memset(e, 0, (size_t)count * (size_t)dim * sizeof *e);
         return;
     }
-    inmo_blas_hold(); /* the groups are the parallelism */
+    inmo_blas_hold(); /* parallel over groups instead */
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int group = 0; group < GROUPS; group++)
         for (int32_t b = group; b < blocks; b += GROUPS) {

@@ -72,7 +72,7 @@ static double solve_side(const struct inmo_least_squares *squares, struct solver
 {
     int32_t stretches = (count + NODES - 1) / NODES;
     double sum = 0;
-    inmo_blas_hold(); /* the nodes are the parallelism */
+    inmo_blas_hold(); /* parallel over nodes instead */
 #pragma omp parallel for schedule(dynamic) num_threads(solvers->count)
     for (int32_t s = 0; s < stretches; s++) {
         struct inmo_solver *solver = solvers->of[omp_get_thread_num()];

@@ -247,7 +247,7 @@ double inmo_vae_gradient(struct inmo_vae *vae, const float *parameter, const str
         dw[n] = gradient + inmo_vae_begin(shape, (enum inmo_vae_tensor)n);
     }
     memset(vae->squares, 0, (size_t)vae->tiles * sizeof *vae->squares);
-    inmo_blas_hold(); /* the tiles are the parallelism */
+    inmo_blas_hold(); /* parallel over tiles instead */
 
     read_histories(vae, parameter, step);
     inmo_vae_layer(count, d, 2 * z, vae->first, w[INMO_VAE_CODE], w[INMO_VAE_CODE_BIAS], vae->code);
