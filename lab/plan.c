@@ -23,18 +23,19 @@ const struct inmo_setting *inmo_reproduce_settings(size_t *count)
 {
     static const struct inmo_setting table[] = {
         {"seeds", 's', AT(seeds), 0, 0, NULL, "Experiments", "N,N,...|A..B",
-         "Seeds of split and training; tables have mean and standard deviation over them."},
-        {"recipe", 's', AT(recipe), 0, 0, "fast|paper", "Experiments", "NAME", "The settings of every model."},
+         "Seeds of split and training; tables show mean and standard deviation."},
+        {"recipe", 's', AT(recipe), 0, 0, "fast|paper", "Experiments", "NAME",
+         "Recipe for the settings of every model."},
         {"only", 's', AT(only), 0, 0, NULL, "Experiments", "MODEL,...",
-         "Only rows of these models; a star after the name is the one with 30 % templates."},
+         "Only these models; NAME* is the variant with 30 % templates."},
         {"k-core", 'i', AT(k_core), 0, 1000000000, NULL, "Experiments", "N",
          "Keep only users and items with at least N interactions, repeated until stable; 0 keeps all."},
         {"epochs", 'i', AT(epochs), 0, 1000000, NULL, "Experiments", "N",
-         "Most epochs of each training; 0: as the recipe has it."},
+         "Maximum number of epochs per training; 0: the recipe's."},
         {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Experiments", "S",
-         "Each training ends after this wall time, and its numbers depend on the machine; 0: no limit."},
+         "Time limit per training; the result then depends on the machine. 0: no limit."},
         {"finished", 'b', AT(finished), 0, 1, NULL, "Experiments", NULL,
-         "Train nothing: the report has the rows whose runs are all in the directory."},
+         "Train nothing; report only finished runs."},
     };
     *count = sizeof table / sizeof *table;
     return table;

@@ -30,17 +30,16 @@ static const struct inmo_setting SETTINGS[] = {
     ROW("split", 's', split, 0, 0, NULL, "Split", "A/B/C",
         "Percent of each user's items for training, validation and test."),
     ROW("by", 's', by, 0, 0, "random|time|column", "Split", "HOW",
-        "Split by seeded shuffle, by time (the newest to the test), or as a split column of the log says; without "
-        "this by the column if there is one, else random."),
+        "Split at random, by time (newest to the test), or by a split column. Default: by the column if there is "
+        "one, else at random."),
     ROW("hold-out", 'r', hold_out, 0, 1, NULL, "Split", "X",
-        "With a split column: share of each user's training items that goes to validation."),
+        "With a split column: share of each user's training items moved to validation."),
     /* The bound is 2^53 - 1: every JSON reader returns such numbers exactly. */
-    ROW("seed", 'u', seed, 0, 9007199254740991.0, NULL, "Split", "N",
-        "Seed of everything random in the preparation."),
+    ROW("seed", 'u', seed, 0, 9007199254740991.0, NULL, "Split", "N", "Random seed."),
     ROW("scenario", 's', scenario, 0, 0, "transductive|new-interactions|new-users-items", "Scenario", "NAME",
-        "What is observed only after training: nothing, some interactions of every user, or some users and items."),
+        "What is unseen in training: nothing, some interactions of every user, or some users and items."),
     ROW("new-share", 'r', new_share, 0, 1, NULL, "Scenario", "X",
-        "Share of what is new in the two last scenarios."),
+        "Share of new interactions, or of new users and items."),
 };
 enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0] };
 

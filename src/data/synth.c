@@ -32,16 +32,16 @@ enum { MOST_IDS = INT32_MAX - 1 };
 static const struct inmo_setting settings[] = {
     {"interactions", 'u', FIELD(interactions), 1, 1e12, NULL, "Synthetic log", "N", "Lines to write."},
     {"users", 'u', FIELD(users), 0, MOST_IDS, NULL, "Synthetic log", "N",
-     "Users; 0 chooses one for 40 interactions."},
+     "Number of users; 0: one per 40 interactions."},
     {"items", 'u', FIELD(items), 0, MOST_IDS, NULL, "Synthetic log", "N",
-     "Items; 0 chooses a number that suits the users."},
+     "Number of items; 0: chosen to fit the users."},
     {"groups", 'i', FIELD(groups), 1, 10000, NULL, "Synthetic log", "N", "Taste groups."},
     {"purity", 'r', FIELD(purity), 0, 1, NULL, "Synthetic log", "X",
-     "Share of the interactions that fall in a user's own groups."},
+     "Share of interactions inside the user's own groups."},
     {"skew", 'r', FIELD(skew), 0, 3, NULL, "Synthetic log", "X",
-     "Exponent of the long tails: 0 makes all users and items alike."},
-    {"seed", 'u', FIELD(seed), 0, 9007199254740991.0, NULL, "Synthetic log", "N", "Seed of everything random."},
-    {"times", 'b', FIELD(times), 0, 1, NULL, "Synthetic log", NULL, "Write a third column with a time."},
+     "Exponent of the long tails; 0: all users and items are equally active."},
+    {"seed", 'u', FIELD(seed), 0, 9007199254740991.0, NULL, "Synthetic log", "N", "Random seed."},
+    {"times", 'b', FIELD(times), 0, 1, NULL, "Synthetic log", NULL, "Add a column with times."},
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 

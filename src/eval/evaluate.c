@@ -32,18 +32,17 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
 {
     static const struct inmo_setting table[] = {
         {"part", 's', offsetof(struct inmo_eval_options, part), 0, 0, "test|valid", "Evaluation", "PART",
-         "Which held-out part must be predicted."},
+         "Part to evaluate on."},
         {"k", 's', offsetof(struct inmo_eval_options, ks), 0, 0, NULL, "Evaluation", "K,K,...",
-         "Lengths of the lists that are judged."},
+         "List lengths to evaluate."},
         {"without-new", 'b', offsetof(struct inmo_eval_options, without_new), 0, 1, NULL, "Evaluation", NULL,
-         "Inductive scenarios: keep what came after training out of the graph."},
+         "Inductive scenarios: do not observe what came after training."},
         {"eval-alpha", 's', offsetof(struct inmo_eval_options, eval_alpha), 0, 0, "one|reached", "Evaluation",
-         "WHICH",
-         "Normalization exponent of inmo models: 1, or the one training had reached. Default: as trained."},
+         "WHICH", "Normalization exponent of inmo models: 1, or that of the best epoch. Default: as trained."},
         {"walks", 'r', offsetof(struct inmo_eval_options, walks), -1, 1e6, NULL, "Evaluation", "WEIGHT",
-         "Weight of short walks in a score; steps of training do not depend on it. -1: as trained."},
+         "Weight of short walks in a score; -1: as trained."},
         {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation",
-         "K", "Items that walks from one item lead to; 0: as trained."},
+         "K", "Number of items that walks from an item lead to; 0: as trained."},
     };
     *count = sizeof table / sizeof *table;
     return table;

@@ -103,7 +103,7 @@ static void bce_weigh(const struct inmo_loss_state *state, const struct inmo_gro
 
 const struct inmo_loss inmo_loss_bce = {
     .name = "bce",
-    .help = "cross entropy, pair by pair",
+    .help = "binary cross entropy",
     .mean_over_pairs = 1,
     .l2 = INMO_L2_FUSED,
     .places = bce_places,

@@ -342,7 +342,7 @@ static void listwise_weigh(const struct inmo_loss_state *state, const struct inm
 
 const struct inmo_loss inmo_loss_listwise = {
     .name = "listwise",
-    .help = "the same with all items of each user at once",
+    .help = "the same with all positives of a user at once",
     .batch_is_users = 1,
     .names_all = 1,
     .l2 = INMO_L2_ALWAYS_ON_R,

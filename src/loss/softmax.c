@@ -215,7 +215,7 @@ static void softmax_weigh(const struct inmo_loss_state *state, const struct inmo
 
 const struct inmo_loss inmo_loss_softmax = {
     .name = "softmax",
-    .help = "a positive against negatives that the batch shares",
+    .help = "a positive against negatives shared by the batch",
     .l2 = INMO_L2_BY_MODEL,
     .places = softmax_places,
     .create = softmax_create,
