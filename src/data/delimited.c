@@ -57,8 +57,8 @@ static int is_backslashed(const char *text, size_t begin, size_t at)
     return (at - first) % 2;
 }
 
-/* From the opening quote at *at to behind the closing one, taking in more lines as needed. *fault is set when there
- * is none, or when it is not at the end of the field. */
+/* Skips from the opening quote at *at past the closing one, reading more lines as needed. Sets *fault if there is
+ * no closing quote or text follows it. */
 static inline enum inmo_status pass_quoted(struct inmo_reader *reader, struct inmo_line *line, int backslashes,
                                            size_t *at, struct span *span, const char **fault,
                                            struct inmo_error *error)
@@ -146,7 +146,7 @@ __attribute__((always_inline)) static inline enum inmo_status split_quoted(struc
     *columns = column;
     if (column != plan->columns.count)
         return INMO_OK;
-    /* Only now, when the record is known to be whole, is its text changed. */
+    /* The text is changed only now that the record is known to be complete. */
     for (int role = INMO_ROLE_USER; role < INMO_ROLES; role++) {
         char *text = line->text + span[role].begin;
         size_t length = span[role].end - span[role].begin;
@@ -156,8 +156,8 @@ __attribute__((always_inline)) static inline enum inmo_status split_quoted(struc
     return INMO_OK;
 }
 
-/* Splits a record again that RFC 4180 cannot read, with \" for a quote. If that cannot be either, *fault and *columns
- * stay as they are. */
+/* Splits a record again that RFC 4180 cannot read, with \" for a quote. If that cannot be either, *fault and
+ * *columns stay as they are. */
 static enum inmo_status split_backslashed(struct inmo_reader *reader, struct inmo_line *line,
                                           struct inmo_field field[INMO_ROLES], int *columns, const char **fault,
                                           struct inmo_error *error)
@@ -212,7 +212,7 @@ enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_err
         if (status != INMO_OK)
             break;
         if (fault) {
-            /* Where a quote is wrong nobody knows where the record ends: only its first line is given up. */
+            /* With a misplaced quote the end of the record is unknown: skip only its first line. */
             inmo_input_retract(reader->input, &line);
             status = inmo_record_bad(reader, line.number, error, "%s", fault);
         } else if (columns == plan->columns.count) {

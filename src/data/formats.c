@@ -98,8 +98,7 @@ static int time_of(const json_t *value, int64_t *time)
     return 1;
 }
 
-/* The members of an object by role: the first key with a well-known name has it, but a time that can be read goes
- * before one that cannot. */
+/* The members of an object by role; the first key with a well-known name gets it. */
 static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
 {
     const char *key;
@@ -116,7 +115,7 @@ static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
     }
 }
 
-/* The object in a line, or NULL and what is wrong with it in fault. */
+/* The object in a line, or NULL with the reason in fault. */
 static json_t *load_object(const struct inmo_line *line, char fault[INMO_SHOWN], int *no_memory)
 {
     json_error_t why;

@@ -49,7 +49,7 @@ enum inmo_status inmo_input_next(struct inmo_input *input, struct inmo_line *lin
  * contain line ends. The text may move. Sets *extended to 0 at the end of the input or at the limit. */
 enum inmo_status inmo_input_extend(struct inmo_input *input, struct inmo_line *line, int *extended,
                                    struct inmo_error *error);
-/* Takes all extensions of the line back: it ends at its first line end again, and the next line is the one after. */
+/* Undoes all extensions: the next line is again the one after the first line end. */
 void inmo_input_retract(struct inmo_input *input, struct inmo_line *line);
 
 /* Only spaces, or nothing. */

@@ -12,12 +12,12 @@ enum { INMO_ID_LIMIT = 4096, INMO_SHOWN = 200 };
 /* Ends the sentence about bytes that are not UTF-8. */
 #define INMO_ENCODING_HINT "; `encoding` names another one, such as latin-1"
 
-/* A decimal number, spaces around it allowed: 1 and *value, or 0 (also for nan, inf and what overflows). */
+/* A decimal number, with spaces around it allowed. Returns 1 and *value, or 0 (also for nan, inf and overflow). */
 int inmo_parse_number(const char *text, size_t length, double *value);
 
 /* Seconds since 1970: an integer, a decimal number (floored), YYYY-MM-DD, or YYYY-MM-DD and HH:MM[:SS[.fraction]]
- * with a space or T between and Z or +HH:MM after it (UTC when neither is there); or "MM D, YYYY", as Amazon's reviews
- * have it. 1 and *time, or 0. */
+ * with a space or T between and Z or +HH:MM after it (UTC when neither is there); or "MM D, YYYY", as Amazon's
+ * reviews have it. 1 and *time, or 0. */
 int inmo_parse_time(const char *text, size_t length, int64_t *time);
 
 /* 0 or train, 1 or test, 2 or valid or validation. Returns 1 and *part, or 0. */
