@@ -1,4 +1,4 @@
-/* inmo.h - the whole public interface of libinmo, in the order the data takes:
+/* inmo.h - the public interface of libinmo, in the order in which data flows:
  *
  *     log  ->  dataset  ->  model  ->  file  ->  view  ->  recommendations
  *     read     filter       train      save      model     for users and items
@@ -45,20 +45,20 @@ extern "C" {
 
 /* ---- 0. Status, messages, progress -------------------------------------------------------------------------- */
 
-/* One list gives the codes, their names and the program's exit codes. */
+/* Status codes with their exit code and meaning. */
 #define INMO_STATUS_LIST(X)                                                                                        \
     X(OK, 0, "ok")                                                                                                 \
-    X(INTERNAL, 1, "a fault inside inmo")                                                                          \
-    X(USAGE, 2, "an option or argument that cannot be")                                                            \
-    X(INPUT, 3, "input data that cannot be read as what it should be")                                             \
-    X(IO, 4, "the system refused to read or write a file")                                                         \
-    X(FORMAT, 5, "a damaged file or one of another version")                                                       \
-    X(UNKNOWN, 6, "an unknown user or item")                                                                       \
-    X(UNSUPPORTED, 7, "something this model cannot do")                                                            \
-    X(EXISTS, 8, "an output that exists already")                                                                  \
+    X(INTERNAL, 1, "internal error")                                                                               \
+    X(USAGE, 2, "invalid option or argument")                                                                      \
+    X(INPUT, 3, "invalid input data")                                                                              \
+    X(IO, 4, "a file could not be read or written")                                                                \
+    X(FORMAT, 5, "damaged file, or file of another version")                                                       \
+    X(UNKNOWN, 6, "unknown user or item")                                                                          \
+    X(UNSUPPORTED, 7, "not supported by this model")                                                               \
+    X(EXISTS, 8, "output exists already")                                                                          \
     X(MEMORY, 9, "not enough memory")                                                                              \
-    X(NUMERIC, 10, "training ran into numbers that are not finite")                                                \
-    X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if one was asked for")
+    X(NUMERIC, 10, "training produced non-finite numbers")                                                         \
+    X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if requested")
 
 enum inmo_status {
 #define INMO_STATUS_ENUM(name, code, meaning) INMO_##name = code,
@@ -82,23 +82,23 @@ INMO_API const char *inmo_status_meaning(enum inmo_status status);
 
 enum inmo_level { INMO_NOTE, INMO_WARNING };
 
-/* What a long call is doing. Reported a few times a second at most. */
+/* Progress of a long call, reported at most a few times per second. */
 struct inmo_progress {
     const char *stage;  /* "reading", "training", "evaluating", ... */
-    double done, total; /* in units; total <= 0 when unknown */
+    double done, total; /* in units; total <= 0: unknown */
     const char *unit;   /* "bytes", "epochs", "users", ... */
     double seconds;     /* since the stage began */
-    double loss;        /* mean loss of the running epoch, NaN when there is none */
-    double score;       /* newest validation score, NaN when there is none */
-    double best_score;  /* best validation score so far, NaN when there is none */
+    double loss;        /* mean loss of the current epoch, or NaN */
+    double score;       /* latest validation score, or NaN */
+    double best_score;  /* best validation score so far, or NaN */
 };
 
-/* Callbacks of a long call; any of them, and the pointer to the structure itself, may be NULL. */
+/* Callbacks of a long call. Each may be NULL, and so may the pointer to the structure. */
 struct inmo_hooks {
     void *context;
     void (*log)(void *context, enum inmo_level level, const char *sentence);
     void (*progress)(void *context, const struct inmo_progress *progress);
-    /* Asked often; non-zero makes the call stop soon with INMO_INTERRUPTED. */
+    /* Polled often; a non-zero return makes the call stop soon with INMO_INTERRUPTED. */
     int (*interrupted)(void *context);
 };
 
@@ -115,30 +115,30 @@ struct inmo_hooks {
  * With OPENBLAS_NUM_THREADS=1 nothing is ever changed. */
 INMO_API int inmo_set_threads(int threads);
 
-/* OpenBLAS picks its kernels when it is loaded, by the processor's model, and takes very old ones for a model it
- * does not know. Returns the value for the environment variable OPENBLAS_CORETYPE that would serve this
- * processor better (the program starts itself again with it), or NULL when all is well. */
+/* OpenBLAS picks its kernels when it is loaded, by the processor's model, and picks very old ones for an unknown
+ * model. Returns the value of the environment variable OPENBLAS_CORETYPE that suits this processor better (the
+ * program re-executes itself with it), or NULL if nothing needs to change. */
 INMO_API const char *inmo_blas_advice(void);
 
-/* A row of an option table: how a field of an options structure is called, bounded and explained. The program's
- * parser, its help and manual page and the configuration inside model files are made from these rows. */
+/* A row of an option table: describes a field of an options structure. The parser, the help, the manual page and
+ * the configuration in model files are made from these rows. */
 struct inmo_setting {
     const char *name;    /* as on the command line, without the dashes */
     char type;           /* 'i' int, 'u' uint64_t, 'r' double, 's' const char *, 'b' int used as yes/no */
-    size_t offset;       /* of the field in its structure */
-    double least, most;  /* bounds of a number, both included */
-    const char *choices; /* the values a string may take, separated by '|'; NULL for any */
-    const char *group;   /* heading under which help lists it */
-    const char *value;   /* what stands for the value in help: "N", "FILE", ... */
+    size_t offset;       /* of the field in the structure */
+    double least, most;  /* bounds of a number, inclusive */
+    const char *choices; /* allowed values of a string, separated by '|'; NULL: any */
+    const char *group;   /* heading in the help */
+    const char *value;   /* placeholder in the help: "N", "FILE", ... */
     const char *help;    /* one sentence */
 };
 
-/* Writes the field of a structure from a text, as on the command line. Returns 0, and changes nothing, when the
- * text is not what the row takes. A string field keeps the pointer. */
+/* Sets a field from text, as on the command line. Returns 0 and changes nothing if the text is invalid. A string
+ * field keeps the pointer. */
 INMO_API int inmo_setting_set(const struct inmo_setting *setting, void *structure, const char *text);
-/* What a field holds, as it would be written on the command line (reals with all their bits); "" when nothing. */
+/* The value of a field as on the command line (reals with all their bits); "" if unset. */
 INMO_API void inmo_setting_text(const struct inmo_setting *setting, const void *structure, char *text, size_t size);
-/* What a row takes: "a whole number from 1 to 4096", "one of a, b, c". */
+/* What a row accepts: "a whole number from 1 to 4096", "one of a, b, c". */
 INMO_API void inmo_setting_expected(const struct inmo_setting *setting, char *text, size_t size);
 
 /* ---- 1. Read: any log -> interactions --------------------------------------------------------------------- */
@@ -152,11 +152,11 @@ struct inmo_read_options {
                               from the header, or user,item[,rating[,time]] when there is none */
     const char *separator; /* one character, "tab", "comma", "space", ...; default NULL: by looking */
     const char *header;    /* auto|yes|no; default auto */
-    double min_rating;     /* where there is a rating, keep those greater than this; default 3 */
+    double min_rating;     /* if there are ratings, keep those above this; default 3 */
     int keep_all_ratings;  /* default 0; 1: min_rating is not applied */
-    uint64_t skip_bad;     /* bad lines passed over (and counted) before one is an error; default 0 */
-    const char *encoding; /* utf-8 (default; NULL is the same), latin-1, windows-1252 or what iconv(3) knows; UTF-16
-                              and UTF-32 are recognised without a name */
+    uint64_t skip_bad;     /* bad lines to skip (and count) before one is an error; default 0 */
+    const char *encoding;  /* utf-8 (default; NULL is the same), latin-1, windows-1252 or any that iconv(3) knows;
+                              UTF-16 and UTF-32 are detected */
 };
 
 INMO_API void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size);
@@ -182,8 +182,8 @@ INMO_API enum inmo_status inmo_log_from_ratings(size_t count, const char *const 
                                                 const struct inmo_read_options *options, struct inmo_log **log,
                                                 struct inmo_error *error);
 
-/* A list of ids, one a line, for histories and for what is allowed or denied: packed, decoded and cut into lines as
- * a log is; blank lines are passed over. At most INMO_IDS_MOST ids in INMO_IDS_BYTES of text, of 4096 bytes each. */
+/* A list of ids, one per line, for histories and allow or deny lists. Unpacked, decoded and split into lines like a
+ * log; blank lines are skipped. At most INMO_IDS_MOST ids of 4096 bytes each, in INMO_IDS_BYTES of text. */
 #define INMO_IDS_MOST 20000000
 #define INMO_IDS_BYTES (256 << 20)
 struct inmo_ids {
@@ -211,7 +211,7 @@ struct inmo_prepare_options {
     double hold_out;   /* by column: share of each user's training items moved to validation; default 0 */
     uint64_t seed;     /* default 1 */
     const char *scenario; /* transductive|new-interactions|new-users-items; default transductive */
-    double new_share;     /* share of the new in the two inductive scenarios; default 0.2 */
+    double new_share;     /* share of new interactions, or of new users and items; default 0.2 */
 };
 
 INMO_API void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size);
@@ -221,14 +221,14 @@ static inline void inmo_prepare_options_init(struct inmo_prepare_options *option
 }
 INMO_API const struct inmo_setting *inmo_prepare_settings(size_t *count);
 
-/* Duplicates are merged (earliest time), ids are numbered in order of first appearance among what is kept.
+/* Merges duplicates (keeping the earliest time) and numbers ids in order of first appearance among those kept.
  * Errors: USAGE, INPUT (nothing left; says which filter removed what), MEMORY. */
 INMO_API enum inmo_status inmo_dataset_prepare(const struct inmo_log *log,
                                                const struct inmo_prepare_options *options,
                                                struct inmo_dataset **dataset, struct inmo_error *error);
 
-/* Writes a prepared directory, opens one by memory map. Saving over an existing directory needs force, and even
- * then only over a directory that is a prepared data set. Errors: IO, EXISTS, FORMAT. */
+/* Writes a prepared directory, or opens one by memory map. Replacing an existing directory needs force, and it must
+ * be a prepared data set. Errors: IO, EXISTS, FORMAT. */
 INMO_API enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const char *directory, int force,
                                             struct inmo_error *error);
 INMO_API enum inmo_status inmo_dataset_open(const char *directory, struct inmo_dataset **dataset,
@@ -241,21 +241,21 @@ struct inmo_dataset_info {
     int64_t train, valid, test, later; /* interactions; later: observed only after training */
     int64_t aside;                     /* validation of new users and items: only masked in the test */
     const char *scenario;
-    const char *description; /* JSON object: where it came from and every preparation option */
+    const char *description; /* JSON object: sources and all preparation options */
 };
 INMO_API void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_dataset_info *info);
 
-/* A synthetic log: tab-separated user, item, rating-free lines with readable names ("jazz-017"). Streams: memory
- * does not grow with interactions. */
+/* A synthetic log: tab-separated user and item with readable names ("jazz-017"). Memory does not grow with the
+ * number of interactions. */
 struct inmo_synth_options {
     size_t size;           /* set by inmo_synth_options_init */
     uint64_t interactions; /* default 100000 */
     uint64_t users, items; /* 0 (default): chosen from interactions */
     int groups;            /* taste groups; default 12 */
-    double purity;         /* share of interactions inside a user's own groups; default 0.8 */
+    double purity;         /* share of interactions inside a user's groups; default 0.8 */
     double skew;           /* exponent of the long tails; default 0.9 */
     uint64_t seed;         /* default 1 */
-    int times;             /* 1: a third column with a time; default 0 */
+    int times;             /* 1: add a column with times; default 0 */
 };
 INMO_API void inmo_synth_options_init_sized(struct inmo_synth_options *options, size_t size);
 static inline void inmo_synth_options_init(struct inmo_synth_options *options)
@@ -286,14 +286,14 @@ struct inmo_train_options {
     int neighbours;    /* item-knn: k, nearest items kept for each item */
     const char *similarity;    /* item-knn: cosine|jaccard */
     double shrinkage;          /* item-knn: h, added to the denominator of a similarity */
-    int most_items;            /* ease: only so many of the most frequent items; 0 (default): all */
-    double unobserved;         /* ials: alpha0, weight of every pair that was not observed */
-    double l2_exponent;        /* ials: nu, how the weight of a squared norm grows with the degree */
+    int most_items;            /* ease: keep only the most frequent items; 0 (default): all */
+    double unobserved;         /* ials: alpha0, weight of unobserved pairs */
+    double l2_exponent;        /* ials: nu, exponent of the degree in the weight of a squared norm */
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
     double l2;                 /* lambda */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
-    double graph_dropout;      /* p of the backbone: edges and messages of ngcf, nodes of imc-gae */
+    double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;        /* beta: weight of the self-enhanced loss */
     double contrast;           /* gamma of idcf: weight of the contrastive loss */
     double key_learning_rate;  /* idcf: of the first stage; 0: learning_rate */
@@ -305,17 +305,17 @@ struct inmo_train_options {
     double user_templates;     /* share of users that are templates (idcf: have keys), (0, 1] */
     double item_templates;     /* share of items that are templates (idcf: have keys), (0, 1] */
     const char *template_rule; /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */
-    const char *init;          /* normal|kaiming: distribution of the starting embeddings */
+    const char *init;          /* normal|kaiming: distribution of the initial embeddings */
     double init_scale;         /* normal: standard deviation; default 0.1 */
-    const char *start;         /* random|spectral: templates start at random or from a truncated SVD */
-    double start_scale;        /* spectral: length of the starting embeddings */
+    const char *start;         /* random|spectral: initial templates at random or from a truncated SVD */
+    double start_scale;        /* spectral: scale of the initial embeddings */
     const char *loss;          /* bpr|softmax|listwise|bce */
     int negatives;             /* softmax: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
     double temperature;        /* softmax: scores are divided by this */
     const char *storage;       /* float|half: graph layers during training */
-    const char *order;         /* none|community: numbers of the nodes during training */
+    const char *order;         /* none|community: order of the nodes during training */
     const char *schedule;      /* constant|cosine|eager: learning rate over the epochs */
     int epochs;                /* at most */
     int patience;              /* stop after this many epochs without a better validation score */
@@ -325,7 +325,7 @@ struct inmo_train_options {
     uint64_t seed;             /* default 1 */
     const char *checkpoint;    /* file for checkpoints; default NULL: none */
     double checkpoint_seconds; /* time between them; default 60 */
-    int resume;                /* 1: go on from the checkpoint if it exists */
+    int resume;                /* 1: continue from the checkpoint if it exists */
 };
 
 /* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the
@@ -339,13 +339,13 @@ static inline enum inmo_status inmo_train_options_init(struct inmo_train_options
     return inmo_train_options_init_sized(options, sizeof *options, model, recipe, error);
 }
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
-/* The first so many of its rows decide the model's bytes and are in its file; those after them only where and how
- * long a run goes. */
+/* Number of leading rows that determine the model's bytes and are stored in its file; the others only control the
+ * run. */
 INMO_API size_t inmo_train_settings_of_model(void);
 
 struct inmo_train_report {
-    int epochs;     /* run in all, earlier pieces of a resumed run included */
-    int best_epoch; /* whose parameters the model has, from 0; -1 without validation */
+    int epochs;     /* total, including earlier parts of a resumed run */
+    int best_epoch; /* epoch of the returned parameters, from 0; -1 without validation */
     int64_t steps;
     double seconds;           /* wall time of this call */
     double seconds_per_epoch; /* training only, of this call */
@@ -354,10 +354,9 @@ struct inmo_train_report {
     const char *stopped;      /* "epochs", "patience", "max-seconds", "closed-form" */
 };
 
-/* Trains on the data set's training part and keeps the epoch with the best validation NDCG@20. When interrupted,
- * a checkpoint is written and INMO_INTERRUPTED returned. report may be NULL.
- * Errors: USAGE (an option out of bounds), INPUT (no interactions), NUMERIC, IO, FORMAT (checkpoint of other
- * data or options), MEMORY, INTERRUPTED. */
+/* Trains on the training part and keeps the epoch with the best validation NDCG@20. If interrupted, writes a
+ * checkpoint and returns INMO_INTERRUPTED. report may be NULL. Errors: USAGE (an option out of bounds), INPUT (no
+ * interactions), NUMERIC, IO, FORMAT (checkpoint of other data or options), MEMORY, INTERRUPTED. */
 INMO_API enum inmo_status inmo_train(const struct inmo_dataset *dataset, const struct inmo_train_options *options,
                                      const struct inmo_hooks *hooks, struct inmo_model **model,
                                      struct inmo_train_report *report, struct inmo_error *error);
@@ -366,12 +365,12 @@ INMO_API void inmo_model_free(struct inmo_model *model);
 struct inmo_model_info {
     const char *name;     /* "inmo-lightgcn" */
     int dim, layers;      /* dim 0: no vectors (popular, item-knn, ease, gf-cf, mult-vae) */
-    int32_t users, items; /* known by id */
+    int32_t users, items; /* with known ids */
     int32_t user_templates, item_templates;
     int64_t parameters;
     int64_t interactions;      /* in the graph it was trained on */
     const char *configuration; /* JSON object: every training option */
-    const char *record;        /* JSON array: one object an epoch (loss, validation score) */
+    const char *record;        /* JSON array: one object per epoch (loss, validation score) */
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
 
@@ -401,33 +400,33 @@ INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all bu
 
 struct inmo_tune_trial {
     int number;               /* from 1 */
-    const char *const *value; /* one a searched setting, as on the command line */
-    int epochs;               /* it was given: all, or with halving those of the rung it reached */
+    const char *const *value; /* one per searched setting, as on the command line */
+    int epochs;               /* epochs of its training: all, or with halving those of the last rung */
     double score;             /* best validation NDCG@20, mean over the seeds; NaN when it failed */
     double deviation;         /* standard deviation over the seeds; NaN for one seed */
-    const char *error;        /* why its settings cannot be trained; NULL */
+    const char *error;        /* why its training failed; else NULL */
 };
 struct inmo_tune_report {
     size_t setting_count;
-    const char *const *setting; /* names of what was searched */
+    const char *const *setting; /* names of the searched settings */
     size_t trial_count;
-    const struct inmo_tune_trial *trial; /* finished ones, best first: by epochs given, then by score */
+    const struct inmo_tune_trial *trial; /* finished trials, best first: by epochs, then by score */
     struct inmo_train_options
         best;            /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
-    int planned;         /* trials of the whole search */
-    int trained;         /* trainings of this call; the others were in the record */
+    int planned;         /* number of trials of the whole search */
+    int trained;         /* trainings of this call; others were in the record */
     double seconds;      /* of this call */
     const char *stopped; /* "done" or "max-seconds" */
 };
 
-/* Searches the training options fixed for better settings, by validation NDCG@20; the test part is not looked
- * at. directory (made if need be; NULL: nothing is kept) holds the record of finished trainings and a checkpoint
- * of the running one: called again with the same arguments, the search goes on, trains nothing twice, and ends
- * with the same report as if never stopped, also after kill -9. More trials may be asked for (not with halving);
- * any other difference is refused. Settings whose training fails (numbers not finite, a combination that cannot
- * be) are failed trials. Errors: USAGE (names the setting), UNSUPPORTED (a model that is not trained), INPUT (no
- * validation part), EXISTS (directory has another search or other things), INTERRUPTED (with a checkpoint), the
- * first trial's if all failed. */
+/* Searches for better training settings by validation NDCG@20, starting from fixed; never reads the test part.
+ * directory (created if necessary; NULL: nothing is kept) holds the record of finished trainings and the checkpoint
+ * of the current one. Called again with the same arguments, also after kill -9, the search continues, repeats no
+ * training, and ends with the same report. More trials may be requested (not with halving); any other difference is
+ * refused. Settings whose training fails (non-finite numbers, an invalid combination) are failed trials. Errors:
+ * USAGE (names the setting), UNSUPPORTED (a model without training), INPUT (no validation part), EXISTS (the
+ * directory has another search or other files), INTERRUPTED (with a checkpoint); if all trials failed, the error of
+ * the first. */
 INMO_API enum inmo_status inmo_tune(const struct inmo_dataset *dataset, const struct inmo_train_options *fixed,
                                     const struct inmo_tune_options *options, const char *directory,
                                     const struct inmo_hooks *hooks, struct inmo_tune_report **report,
@@ -436,11 +435,11 @@ INMO_API void inmo_tune_report_free(struct inmo_tune_report *report);
 
 /* ---- 4. Files ---------------------------------------------------------------------------------------------- */
 
-/* One file, safetensors layout (docs/formats.md); written aside, synced and renamed, so that a failure leaves
- * what was there. Errors: EXISTS (without force), IO. */
+/* Writes one file in safetensors layout (docs/formats.md), atomically: on failure an existing file is unchanged.
+ * Errors: EXISTS (without force), IO. */
 INMO_API enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force,
                                           struct inmo_error *error);
-/* Opens by memory map after checking version, sizes and checksum. Errors: IO, FORMAT. */
+/* Maps the file after checking version, sizes and checksum. Errors: IO, FORMAT. */
 INMO_API enum inmo_status inmo_model_load(const char *path, struct inmo_model **model, struct inmo_error *error);
 
 /* ---- 5. Evaluate ------------------------------------------------------------------------------------------- */
@@ -449,7 +448,7 @@ struct inmo_eval_options {
     size_t size;            /* set by inmo_eval_options_init */
     const char *part;       /* test (default) or valid */
     const char *ks;         /* list lengths, "5,10,20"; default "20" */
-    int without_new;        /* inductive scenarios: 1 keeps what came after training out of the graph; default 0 */
+    int without_new;        /* inductive scenarios: 1: do not observe what came after training; default 0 */
     const char *eval_alpha; /* one|reached; default NULL: as the model was trained */
     double walks;           /* weight of short walks; default -1: as trained */
     int walk_neighbours;    /* default 0: as trained */
@@ -467,17 +466,17 @@ struct inmo_metrics {
 };
 struct inmo_group {
     const char *name;              /* "all", "new-users", "new-items", "old-users", "history 10-19", ... */
-    int64_t users;                 /* counted in it */
+    int64_t users;                 /* number of users in the group */
     const struct inmo_metrics *at; /* one per k */
 };
 struct inmo_report {
     size_t k_count, group_count;
     const struct inmo_group *group; /* group[0] is "all" */
-    const float *user_ndcg;         /* (users of the data set) each one's NDCG at the first k; NaN: not counted */
+    const float *user_ndcg;         /* (users of the data set) NDCG at the first k; NaN: not counted */
     double seconds;
-    double inference_seconds; /* of these: from lists of interactions to a graph and what it says of every node */
+    double inference_seconds; /* of these: building the graph and computing what scores need */
 };
-/* Full ranking of all items for every user with test items. Errors: USAGE, UNSUPPORTED (the model cannot do the
+/* Ranks all items for every user with test items. Errors: USAGE, UNSUPPORTED (the model cannot handle the
  * scenario), INPUT (no test interactions). */
 INMO_API enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *dataset,
                                         const struct inmo_eval_options *options, const struct inmo_hooks *hooks,
@@ -621,15 +620,14 @@ struct inmo_matrix {
  * (neumf) or adds walks to it. No columns where a model has no vectors (popular, item-knn, ease, gf-cf, mult-vae). */
 INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
 INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
-/* A tensor of a system of its own shape (item-knn, ease, ials, gf-cf, mult-vae), as the model file has it
- * (docs/formats.md). */
+/* A tensor of a system (item-knn, ease, ials, gf-cf, mult-vae), as in the model file (docs/formats.md). */
 struct inmo_tensor_info {
     const char *name;
     const char *type;      /* "F32", "I32", "I64" */
     int64_t rows, columns; /* columns 0: a vector */
     const void *data;      /* belongs to the model */
 };
-/* Fills *info with tensor number n and returns 1; 0 when there are not so many. */
+/* Fills *info with tensor n and returns 1; returns 0 after the last. */
 INMO_API int inmo_model_tensor(const struct inmo_model *model, size_t n, struct inmo_tensor_info *info);
 /* External ids of the rows of a view's representations. */
 INMO_API const char *inmo_view_user_id(const struct inmo_view *view, int64_t row);
