@@ -15,7 +15,7 @@ struct bench_settings {
 
 static const struct inmo_setting rows[] = {
     {"seconds", 'r', offsetof(struct bench_settings, seconds), 0.01, 3600, NULL, "Measuring", "S",
-     "Time to measure for; more gives steadier numbers."},
+     "Measuring time; longer gives more stable numbers."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -153,17 +153,13 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_bench = {
     .name = "bench",
     .arguments = "[DATA]",
-    .summary = "how near to the machine's limits the engine works",
-    .description = "Measures what this machine can do (bytes a second from each level of its memory, read, updated "
-                   "and gathered "
-                   "in rows; multiply-adds a second) and then the kernels that training and serving spend their "
-                   "time in. Of each "
-                   "it prints the bytes and flops it cannot do without, the time the machine needs for them at "
-                   "least, the time "
-                   "it took (the median) and the ratio: 1 is the limit.\n\n"
-                   "The graph is that of a prepared data set, or without DATA of a synthetic one of Gowalla's "
-                   "size. Results are "
-                   "those of a quiet machine only when it is quiet.",
+    .summary = "compare the kernels with the limits of this machine",
+    .description =
+        "Measures the limits of this machine (bytes per second from each level of memory, for reading, updating "
+        "and gathering rows; multiply-adds per second) and then the kernels of training and serving. For each "
+        "kernel it prints the minimum of bytes and flops, the least time they take on this machine, the measured "
+        "median time, and the ratio; 1 is the limit.\n\nThe graph is that of a prepared data set or, without DATA, "
+        "a synthetic one of Gowalla's size. Run it on an otherwise idle machine.",
     .examples = "  inmo bench\n"
                 "  inmo bench data --threads 1 --json\n",
     .least_arguments = 0,

@@ -11,15 +11,15 @@
 
 static const struct inmo_setting common_rows[] = {
     {"config", 's', offsetof(struct cli_common, config), 0, 0, NULL, COMMON, "FILE",
-     "Read options from a JSON object or name = value lines; the command line wins."},
+     "Read options from a JSON object or name = value lines; the command line takes precedence."},
     {"threads", 'i', offsetof(struct cli_common, threads), 0, 4096, NULL, COMMON, "N",
-     "Worker threads, 0 for all cores; the result is the same at any number."},
-    {"quiet", 'b', offsetof(struct cli_common, quiet), 0, 0, NULL, COMMON, NULL, "No progress and no notes."},
+     "Number of threads, 0: all cores; does not change the result."},
+    {"quiet", 'b', offsetof(struct cli_common, quiet), 0, 0, NULL, COMMON, NULL, "Print no progress and no notes."},
 };
 static const struct inmo_setting json_row = {"json", 'b',  offsetof(struct cli_common, json), 0, 0, NULL,
                                              COMMON, NULL, "Print the result as JSON."};
 static const struct inmo_setting force_row = {"force", 'b',  offsetof(struct cli_common, force), 0, 0, NULL,
-                                              COMMON,  NULL, "Replace an output that exists."};
+                                              COMMON,  NULL, "Replace an existing output."};
 
 void cli_add_common(struct cli_options *options, struct cli_common *common, int which)
 {
@@ -130,8 +130,8 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
 /* ---- Models -------------------------------------------------------------------------------------------------- */
 
 static const struct inmo_setting view_rows[] = {
-    {"observed", 'l', offsetof(struct cli_view_options, observed), 0, 0, NULL, "What was seen since training",
-     "LOG", "Interactions observed since, also of users and items the model has never seen; nothing is retrained."},
+    {"observed", 'l', offsetof(struct cli_view_options, observed), 0, 0, NULL, "New interactions", "LOG",
+     "Interactions since training, also of new users and items; nothing is retrained."},
 };
 
 void cli_add_view(struct cli_options *options, struct cli_view_options *view, int with_reading)

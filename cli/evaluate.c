@@ -150,11 +150,10 @@ const struct cli_command cli_evaluate = {
     .name = "evaluate",
     .arguments = "MODEL DATA",
     .summary = "measure recall, precision, NDCG and more on the test part",
-    .description =
-        "Ranks all items for every user with test items, those of the training and validation parts left out, and "
-        "prints recall, precision, NDCG, hit rate, MRR, MAP and coverage at each k, for all users and for groups "
-        "of them. In the inductive scenarios what came after training is in the graph unless --without-new is "
-        "given; nothing is retrained.",
+    .description = "Ranks all items for every user with test items, except those of the training and validation "
+                   "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP and coverage at each k, for all "
+                   "users and for groups of users. In the inductive scenarios new interactions are observed, "
+                   "unless --without-new is given, without retraining.",
     .examples = "  inmo evaluate model.inmo data --k 5,10,20\n"
                 "  inmo evaluate model.inmo data --part valid --json\n",
     .least_arguments = 2,

@@ -14,11 +14,11 @@ struct explain_settings {
 
 #define AT(member) offsetof(struct explain_settings, member)
 static const struct inmo_setting rows[] = {
-    {"item", 's', AT(item), 0, 0, NULL, "What", "ID", "The item whose score is explained."},
-    {"user", 's', AT(user), 0, 0, NULL, "What", "ID", "For this user."},
-    {"items", 's', AT(items), 0, 0, NULL, "What", "A,B,C", "For somebody nobody has seen, who took these items."},
+    {"item", 's', AT(item), 0, 0, NULL, "What", "ID", "The item to explain."},
+    {"user", 's', AT(user), 0, 0, NULL, "What", "ID", "A user of the training data or --observed."},
+    {"items", 's', AT(items), 0, 0, NULL, "What", "A,B,C", "A new user with this history."},
     {"items-file", 's', AT(items_file), 0, 0, NULL, "What", "FILE",
-     "The same with the items in a file, one id a line; - is standard input."},
+     "The same from a file with one id per line; - is standard input."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -105,10 +105,9 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_explain = {
     .name = "explain",
     .arguments = "MODEL",
-    .summary = "which past items gave how much of a score",
-    .description =
-        "Prints what each item of the history contributes to the score of --item, and what does not depend on the "
-        "history. The contributions sum to the score.",
+    .summary = "explain a score by the items of the history",
+    .description = "Prints the contribution of each item of the history to the score of --item, and the part that "
+                   "does not depend on the history. The contributions sum to the score.",
     .examples = "  inmo explain model.inmo --user alice --item jazz-003\n"
                 "  inmo explain model.inmo --items jazz-001,rock-002 --item jazz-003 --json\n",
     .least_arguments = 1,

@@ -20,8 +20,9 @@ struct export_settings {
 #define AT(member) offsetof(struct export_settings, member)
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "FILE",
-     "File to write; without a suffix .npy or .tsv is added, and the ids beside .npy end in .ids."},
-    {"what", 's', AT(what), 0, 0, "items|users", "Output", "WHAT", "Whose representations."},
+     "File to write; .npy or .tsv is added if it has no suffix. The ids of an .npy file go to a file that ends in "
+     ".ids."},
+    {"what", 's', AT(what), 0, 0, "items|users", "Output", "WHAT", "Representations to export."},
     {"format", 's', AT(format), 0, 0, "npy|tsv", "Output", "FORMAT", "Form of the file."},
 };
 
@@ -155,11 +156,10 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_export = {
     .name = "export",
     .arguments = "MODEL",
-    .summary = "representations as .npy or tab-separated text",
-    .description = "Writes the final representations of the users or items; the score of a user and an item is the "
-                   "dot product "
-                   "of their rows, to which a model with --walks adds its walks. An .npy file (numpy.load reads "
-                   "it) has the ids of its rows in a second file ending in .ids.",
+    .summary = "export representations as .npy or tab-separated text",
+    .description = "Writes the final representations of users or items. The score of a user and an item is the dot "
+                   "product of their rows; a model with --walks adds its walks. The row ids of an .npy file (for "
+                   "numpy.load) are in a second file that ends in .ids.",
     .examples = "  inmo export model.inmo -o items --what items --format npy\n"
                 "  inmo export model.inmo -o - --what users --format tsv\n",
     .least_arguments = 1,

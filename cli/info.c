@@ -174,10 +174,9 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_info = {
     .name = "info",
     .arguments = "FILE",
-    .summary = "what is in a model file or a data set",
-    .description =
-        "Prints sizes, settings and the training record of a model file, or the sizes and the origin of a "
-        "prepared directory.",
+    .summary = "show what is in a model file or data set",
+    .description = "Prints sizes, settings and the training record of a model file, or sizes and sources of a "
+                   "prepared directory.",
     .examples = "  inmo info model.inmo\n"
                 "  inmo info data --json\n",
     .least_arguments = 1,

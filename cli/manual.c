@@ -152,17 +152,15 @@ static void walk(FILE *stream, void (*put_command)(FILE *, const struct cli_opti
 
 /* The words both forms of the reference share. */
 static const char about[] =
-    "inmo trains recommenders on a log of who took what, and uses them for people and things that appeared a "
-    "second ago: an INMO model builds its embeddings from template users and items, so nothing is trained again. "
-    "Each step of the work is a command.";
-static const char about_config[] =
-    "With --config FILE any option is read from a file: a JSON object {\"dim\": 64}, or lines \"dim = 64\" with # "
-    "comments. What stands on the command line wins.";
+    "inmo trains recommenders on a log of interactions and uses them for users and items the model has never seen: "
+    "an INMO model computes embeddings from template users and items, without retraining. Each step is a command.";
+static const char about_config[] = "--config FILE reads options from a file: a JSON object {\"dim\": 64}, or lines "
+                                   "\"dim = 64\" with # comments. The command line takes precedence.";
 static const char about_streams[] =
-    "Results go to standard output, progress and messages to standard error. Output files are written aside and "
-    "renamed, so that a failure leaves what was there. The same input, options and seed give the same bytes at any "
-    "number of threads. Ctrl-C stops training with a checkpoint and says how to go on; a second Ctrl-C stops at "
-    "once.";
+    "Results go to standard output, progress and messages to standard error. Output files are replaced only when "
+    "complete, so a failure leaves existing files unchanged. The same input, options and seed give the same bytes "
+    "at any number of threads. Ctrl-C stops training with a checkpoint and says how to continue; a second Ctrl-C "
+    "stops at once.";
 
 void cli_print_manual(FILE *stream)
 {

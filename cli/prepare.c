@@ -96,11 +96,10 @@ const struct cli_command cli_prepare = {
     .arguments = "LOG...",
     .summary = "read logs, filter and split them into a data set",
     .description =
-        "Reads one or more logs (their format is recognised by looking; .gz and .zst are unpacked; - is standard "
-        "input), merges repeated interactions, filters, splits into training, validation and test, and writes a "
-        "directory the other commands open at once.\n\n"
-        "Without options: ratings above 3 are kept where there are ratings, and 70/10/20 percent of the "
-        "interactions go to training, validation and test at random.",
+        "Reads one or more logs (the format is detected; .gz and .zst are unpacked; - is standard input), merges "
+        "duplicates, filters, splits into training, validation and test, and writes a directory that the other "
+        "commands open instantly.\n\nBy default, only ratings above 3 are kept (if there are ratings), and the "
+        "split is random, 70/10/20 percent for training, validation and test.",
     .examples = "  inmo prepare ratings.csv -o data --k-core 10\n"
                 "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
                 "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n",

@@ -23,19 +23,20 @@ struct recommend_settings {
 
 #define AT(member) offsetof(struct recommend_settings, member)
 static const struct inmo_setting rows[] = {
-    {"user", 'l', AT(users), 0, 0, NULL, "For whom", "ID", "A user of the training data or of --observed."},
-    {"items", 's', AT(items), 0, 0, NULL, "For whom", "A,B,C", "Somebody nobody has seen, who took these items."},
+    {"user", 'l', AT(users), 0, 0, NULL, "For whom", "ID", "A user of the training data or --observed."},
+    {"items", 's', AT(items), 0, 0, NULL, "For whom", "A,B,C", "A new user with this history."},
     {"items-file", 's', AT(items_file), 0, 0, NULL, "For whom", "FILE",
-     "The same with the items in a file, one id a line; - is standard input."},
-    {"all-users", 'b', AT(all_users), 0, 0, NULL, "For whom", NULL, "Every user of the view; needs -o."},
+     "The same from a file with one id per line; - is standard input."},
+    {"all-users", 'b', AT(all_users), 0, 0, NULL, "For whom", NULL, "All users; needs -o."},
     {"k", 'i', AT(k), 1, 1e6, NULL, "The list", "N", "Length of the list."},
-    {"exclude-seen", 'b', AT(exclude_seen), 0, 0, NULL, "The list", NULL, "Leave out what the person has taken."},
-    {"include-seen", 'b', AT(include_seen), 0, 0, NULL, "The list", NULL,
-     "Recommend also what the person has taken."},
-    {"allow", 's', AT(allow_file), 0, 0, NULL, "The list", "FILE", "Only items of this file, one id a line."},
-    {"deny", 's', AT(deny_file), 0, 0, NULL, "The list", "FILE", "No item of this file, one id a line."},
+    {"exclude-seen", 'b', AT(exclude_seen), 0, 0, NULL, "The list", NULL, "Exclude items of the history."},
+    {"include-seen", 'b', AT(include_seen), 0, 0, NULL, "The list", NULL, "Include items of the history."},
+    {"allow", 's', AT(allow_file), 0, 0, NULL, "The list", "FILE",
+     "Recommend only items in this file, one id per line."},
+    {"deny", 's', AT(deny_file), 0, 0, NULL, "The list", "FILE",
+     "Never recommend items in this file, one id per line."},
     {"explain", 'i', AT(explain), 0, 1000, NULL, "The list", "N",
-     "Show with each item the N past items that gave most of its score."},
+     "Show for each item the N past items that contributed most to its score."},
     {"output", 's', AT(output), 0, 0, NULL, "Output", "FILE",
      "File for the lists, - for standard output: tab-separated user, item, score, or JSON lines with --json."},
 };
@@ -122,7 +123,7 @@ static void put_heading(const struct writer *writer, const struct inmo_list *lis
         fprintf(writer->stream, ": %zu of %zu items of the history are known",
                 query->item_count - (size_t)list->unknown_items, query->item_count);
     else if (list->unknown_items)
-        fprintf(writer->stream, ": %d unknown item%s of the history, allow and deny lists passed over",
+        fprintf(writer->stream, ": skipped %d unknown item%s of the history, allow and deny lists",
                 list->unknown_items, list->unknown_items == 1 ? "" : "s");
     if (list->fallback)
         fprintf(writer->stream, "; nothing to go on, so the list is by popularity\n");

@@ -16,9 +16,9 @@ struct reproduce_settings {
 #define AT(member) offsetof(struct reproduce_settings, member)
 static const struct inmo_setting rows[] = {
     {"data", 's', AT(data), 0, 0, NULL, "Input and output", "LOG|DIR",
-     "A log, or a prepared directory, whose parts are put together again: every seed splits anew."},
+     "A log, or a prepared directory (its parts are joined; every seed makes its own split)."},
     {"output", 's', AT(output), 0, 0, NULL, "Input and output", "DIR",
-     "Directory for the report and the finished runs; the same command goes on with what is there."},
+     "Directory for the report and the finished runs; the same command continues there."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -70,30 +70,21 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_reproduce = {
     .name = "reproduce",
     .arguments = "WHAT...",
-    .summary = "the paper's tables and figures on a log, as one report",
+    .summary = "reproduce the paper's tables and figures on a log",
     .description =
-        "WHAT is all, or some of\n"
-        "  table1      the data\n"
-        "  table2      transductive recommendation, every model\n"
-        "  table3      new interactions: not used, observed, trained with\n"
-        "  table4      new users and new items\n"
-        "  table5      ablation of annealing and dropping\n"
-        "  error       error term against the share that are no templates\n"
-        "  time        training again against inference\n"
-        "  templates   NDCG against the share of templates, for three ways to choose them\n"
-        "  beta        NDCG against the weight of the self-enhanced loss\n"
-        "  annealing   training with and without annealing\n\n"
-        "Splits, trains and evaluates for every seed, and writes DIR/report.html (tables with mean and standard "
-        "deviation, figures, tests of the paper's claims over the users; needs nothing else), DIR/report.md and "
-        "DIR/report.json. What is printed is report.md. Where the data is one of the paper's, its numbers stand "
-        "beside.\n\n"
-        "Every finished training is in DIR/runs, named by a hash of the data, the split and all settings, and none "
-        "is done "
-        "twice: stopped at any point, also by kill -9, the same command goes on and ends with the same numbers; "
-        "another "
-        "experiment on the same data uses the runs it shares. How long it will take is said before it starts. A "
-        "system "
-        "that cannot do an experiment has a backslash in its table, and under it the reason.",
+        "WHAT is all, or some of\n  table1      the data\n  table2      transductive recommendation, every model\n "
+        " table3      new interactions: not used, observed, or trained on\n  table4      new users and new items\n "
+        " table5      ablation of annealing and dropping\n  error       error term against the share of "
+        "non-templates\n  time        retraining against inference\n  templates   NDCG against the share of "
+        "templates, for three selection rules\n  beta        NDCG against the weight of the self-enhanced loss\n  "
+        "annealing   training with and without annealing\n\nSplits, trains and evaluates for every seed, and "
+        "writes DIR/report.html (tables with mean and standard deviation, figures, tests of the paper's claims; "
+        "self-contained), DIR/report.md and DIR/report.json. Prints report.md. If the data set is one of the "
+        "paper's, the report shows the paper's numbers, too.\n\nDIR/runs keeps every finished training, named by a "
+        "hash of the data, the split and all settings, and none is repeated. After an interruption, also by kill "
+        "-9, the same command continues and ends with the same numbers; other experiments on the same data share "
+        "runs. An estimate of the time is printed first. A system that cannot do an experiment has a backslash in "
+        "the table, with the reason below.",
     .examples = "  inmo reproduce table4 --data log.tsv --seeds 1 -o out\n"
                 "  inmo reproduce all --data ratings.csv -o out\n"
                 "  inmo reproduce table2 table3 --data gowalla.tsv --columns user,item,- --recipe paper --only "

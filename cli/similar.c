@@ -13,8 +13,8 @@ struct similar_settings {
 
 #define AT(member) offsetof(struct similar_settings, member)
 static const struct inmo_setting rows[] = {
-    {"item", 's', AT(item), 0, 0, NULL, "To what", "ID", "An item; the list has items."},
-    {"user", 's', AT(user), 0, 0, NULL, "To what", "ID", "A user; the list has users."},
+    {"item", 's', AT(item), 0, 0, NULL, "To what", "ID", "List items similar to this one."},
+    {"user", 's', AT(user), 0, 0, NULL, "To what", "ID", "List users similar to this one."},
     {"k", 'i', AT(k), 1, 1e6, NULL, "To what", "N", "Length of the list."},
 };
 
@@ -75,8 +75,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_similar = {
     .name = "similar",
     .arguments = "MODEL",
-    .summary = "the items nearest to an item, or users to a user",
-    .description = "Prints the k nearest by the cosine of their representations.",
+    .summary = "find the most similar items or users",
+    .description = "Prints the k most similar items or users by the cosine of their representations.",
     .examples = "  inmo similar model.inmo --item jazz-001\n"
                 "  inmo similar model.inmo --user alice --k 5 --json\n",
     .least_arguments = 1,

@@ -45,11 +45,10 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_synth = {
     .name = "synth",
     .arguments = "",
-    .summary = "make a synthetic log with the shape of real ones",
-    .description =
-        "Writes a tab-separated log of users and items with long tails and groups of taste, the same for the same "
-        "seed. Items are called after their group (\"jazz-017\"), so that recommendations can be judged by eye. "
-        "Memory does not grow with the number of interactions.",
+    .summary = "make a synthetic log that resembles real ones",
+    .description = "Writes a tab-separated log of users and items with long tails and taste groups; the same seed "
+                   "gives the same log. Items are named after their group (\"jazz-017\"), so you can judge "
+                   "recommendations by eye. Memory does not grow with the number of interactions.",
     .examples = "  inmo synth -o log.tsv --interactions 1e5\n"
                 "  inmo synth -o big.tsv.zst --interactions 1e8 --seed 7\n",
     .least_arguments = 0,

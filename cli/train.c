@@ -174,12 +174,10 @@ const struct cli_command cli_train = {
     .name = "train",
     .arguments = "DATA",
     .summary = "train a model on a data set or a raw log",
-    .description =
-        "Trains on DATA, a prepared directory or a raw log (then the options about logs apply, and 90/10/0 percent "
-        "go to training, validation and test), keeps the epoch with the best validation NDCG@20 and writes the "
-        "model.\n\n"
-        "Ctrl-C writes a checkpoint and prints the command that goes on. The defaults shown are those of "
-        "inmo-lightgcn; another --model or --recipe brings its own.",
+    .description = "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and the "
+                   "split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
+                   "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
+                   "are those of inmo-lightgcn; other models and recipes have their own.",
     .examples = "  inmo train data -o model.inmo\n"
                 "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
                 "  inmo train log.csv -o model.inmo --epochs 50 --max-seconds 600\n"

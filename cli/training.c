@@ -8,7 +8,7 @@
 static const struct inmo_setting recipe_row = {
     "recipe", 's',    offsetof(struct cli_training, recipe),
     0,        0,      "fast|paper",
-    "Model",  "NAME", "The settings to start from for the chosen model; single options change them."};
+    "Model",  "NAME", "Default settings of the model; options override them."};
 
 /* Names people type first. A name that stands twice sets both. */
 static const struct inmo_setting other_names[] = {

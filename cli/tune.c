@@ -19,13 +19,12 @@ struct tune_settings {
 #define AT(member) offsetof(struct tune_settings, member)
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "DIR",
-     "Directory for the record of finished trainings; the same command goes on with what is there."},
+     "Directory for the record of finished trainings; the same command continues there."},
     {"top", 'i', AT(top), 1, 1000000, NULL, "Output", "N",
-     "Lines of the table; --json and the record have all trials."},
+     "Lines of the table; --json and the record list all trials."},
     {"search", 'l', AT(search), 0, 0, NULL, "Search", "SPACE",
-     "What is searched: NAME=FROM..TO, :log after it for a range uniform in the logarithm, :N for N values of it, "
-     "or "
-     "NAME=VALUE|VALUE; several separated by commas. NAME is an option under Model or Training below."},
+     "Settings to search: NAME=FROM..TO, with :log for a log-uniform range or :N for N values of it, or "
+     "NAME=VALUE|VALUE; separated by commas. NAME is an option under Model or Training below."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -213,22 +212,17 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_tune = {
     .name = "tune",
     .arguments = "DATA",
-    .summary = "search the settings of training by the validation part",
+    .summary = "search for the best training settings by validation",
     .description =
         "Trains on DATA, a prepared directory, with different settings and compares them by validation NDCG@20; "
-        "the "
-        "test part is not looked at. Settings that are not searched are given as for inmo train. The table at the "
-        "end has "
-        "the best first, and under it stands the command that trains a model with its settings.\n\n"
-        "Every finished training is in DIR/trials.jsonl. Started again, after Ctrl-C, kill -9 or --max-seconds, "
-        "the "
-        "same command goes on where it was, trains nothing twice and prints the table it would have printed. More "
-        "--trials "
-        "may be asked for later (not with halving); another search needs another directory.\n\n"
-        "--method halving trains all trials briefly, the best third of them three times as long, and so on up to "
-        "--epochs. With a schedule that falls over the epochs (cosine) each of these is a whole training with its "
-        "own "
-        "shorter schedule; with a constant rate it goes on from the one before.",
+        "the test part is never read. Give settings that are not searched as for inmo train. The final table lists "
+        "the best trials first, followed by the command that trains a model with the best "
+        "settings.\n\nDIR/trials.jsonl records every finished training. After Ctrl-C, kill -9 or --max-seconds, "
+        "the same command continues where it stopped, repeats no training, and ends with the same table. You may "
+        "ask for more --trials later (not with halving); another search needs another directory.\n\n--method "
+        "halving trains all trials briefly, the best third of them three times as long, and so on up to --epochs. "
+        "With a cosine or eager schedule each of these is a complete training with a shorter schedule; with a "
+        "constant rate it continues the previous one.",
     .examples =
         "  inmo tune data -o search --search learning-rate=1e-3..3e-2:log,dropout=0.3..0.7 --trials 30\n"
         "  inmo tune data -o grid --method grid --search 'layers=2|3,temperature=0.05|0.1|0.2' --seeds 1,2,3\n"
