@@ -1,4 +1,4 @@
-/* bench.c - inmo bench: what this machine can do, and how near to it the engine works. */
+/* bench.c - inmo bench: the limits of this machine, and how close the kernels come. */
 #include "common.h"
 #include "limit/bench.h"
 
@@ -26,7 +26,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON);
 }
 
-/* A synthetic data set of Gowalla's size, through a file that is gone again when this returns. */
+/* A synthetic data set of Gowalla's size, through a temporary file. */
 static enum inmo_status make_data(struct inmo_dataset **dataset, struct inmo_error *error)
 {
     const char *parent = getenv("TMPDIR");
@@ -90,7 +90,7 @@ static void print_json(const struct inmo_bench_report *report)
                  1);
 }
 
-/* The rates of one kind in a line: the levels with one thread, then with all. */
+/* The rates of one kind in one line: all levels with one thread, then with all threads. */
 static void print_rates(const struct inmo_bench_report *report, const char *what)
 {
     printf("  %-32s", what);

@@ -1,4 +1,4 @@
-/* common.c - the common options, and opening what commands work on: data sets, raw logs, models, lists of ids. */
+/* common.c - the common options, and opening data sets, raw logs, models and lists of ids. */
 #include "common.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
 
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error)
 {
-    /* The library looks at these options when it has a log; this one has a line. */
+    /* The library checks these options when it prepares a log, so try them on a log of one line. */
     const char *const user = "user", *const item = "item";
     const int64_t time = 1;
     struct inmo_log *log = NULL;
@@ -74,11 +74,11 @@ enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo
     }
     inmo_dataset_free(dataset);
     inmo_log_free(log);
-    /* That a line is too little to split is no news. */
+    /* That one line is too short to split does not matter here. */
     return status == INMO_USAGE ? cli_fail(error, INMO_USAGE, "%s", found.message) : INMO_OK;
 }
 
-/* Options about reading and splitting say nothing about a directory that is split already. */
+/* Options for reading and splitting have no effect on a prepared directory. */
 static void warn_about_idle_options(const struct cli_options *options, const struct cli_data_options *data,
                                     const char *path)
 {

@@ -1,4 +1,4 @@
-/* common.h - what every command has: the common options, hooks for long calls, opening data and models, outputs. */
+/* common.h - shared by all commands: common options, hooks for long calls, opening data and models, outputs. */
 #ifndef INMO_CLI_COMMON_H
 #define INMO_CLI_COMMON_H
 
@@ -19,25 +19,25 @@ struct cli_common {
 };
 
 enum { CLI_JSON = 1, CLI_FORCE = 2 };
-/* Registers the common rows; which says whether --json and --force are among them. */
+/* Registers the common rows; which: CLI_JSON and CLI_FORCE add --json and --force. */
 void cli_add_common(struct cli_options *options, struct cli_common *common, int which);
-/* Brings the common options into force: threads, progress, signals. */
+/* Applies the common options: threads, progress, signals. */
 void cli_common_start(struct cli_common *common);
 
 /* ---- progress.c: hooks --------------------------------------------------------------------------------------- */
 
-/* Progress as a bar on a terminal, as a line every few seconds elsewhere; notes and warnings on standard error;
- * SIGINT and SIGTERM ask the running call to stop, the second one ends the program at once. */
+/* Progress is a bar on a terminal and a line every few seconds elsewhere; notes and warnings go to standard error.
+ * SIGINT and SIGTERM ask the running call to stop; a second one ends the program at once. */
 const struct inmo_hooks *cli_hooks(void);
 void cli_hooks_start(int quiet);
-/* Takes the bar off the terminal; does nothing when there is none. */
+/* Removes the bar from the terminal, if there is one. */
 void cli_hooks_end(void);
 int cli_interrupted(void);
 /* From 1 to 0 a signal ends the program at once, with the exit code of a stop on request: for calls that do not ask the
  * hooks, while there is nothing to save or to clear away and nothing has been printed. */
 void cli_may_end(int may);
 void cli_note(enum inmo_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "inmo: message" on standard error, once: the message is empty afterwards. */
+/* Prints "inmo: message" on standard error, once: clears the message. */
 void cli_print_error(struct inmo_error *error);
 /* "4:12", "1:02:33" */
 void cli_duration(double seconds, char *text, size_t size);
@@ -51,14 +51,14 @@ struct cli_data_options {
 };
 /* split NULL: the library's default. */
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
-/* What is wrong with the options about splitting is found before a long log is read. */
+/* Checks the split options before a long log is read. */
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error);
 /* path is a prepared directory or a raw log ("-" is standard input). *raw (may be NULL) says which it was. */
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error);
 
-/* A model looking at what it was trained on and at the logs observed since. */
+/* A model with its training data and the logs observed since. */
 struct cli_view_options {
     struct cli_strings observed;
     struct inmo_read_options read;
@@ -68,16 +68,16 @@ struct cli_view {
     struct inmo_log *log;
     struct inmo_view *view;
 };
-/* Registers --observed, and the options about reading logs unless the command has one of the same name. */
+/* Registers --observed, and the options for reading logs unless the command has options of the same name. */
 void cli_add_view(struct cli_options *options, struct cli_view_options *view, int with_reading);
 enum inmo_status cli_open_view(const char *path, const struct cli_view_options *options, struct cli_view *view,
                                struct inmo_error *error);
 void cli_close_view(struct cli_view *view);
 
-/* Ids, one a line (inmo_ids_read), added to list as copies. */
+/* Reads ids, one per line (inmo_ids_read), and appends copies to list. */
 enum inmo_status cli_read_ids(const char *path, const char *encoding, struct cli_strings *list,
                               struct inmo_error *error);
-/* The history of somebody unseen: items is "a,b,c", items_file a list of ids; either may be NULL. */
+/* The history of a new user: items is "a,b,c", items_file a list of ids; either may be NULL. */
 enum inmo_status cli_gather_items(const char *items, const char *items_file, const char *encoding,
                                   struct cli_strings *list, struct inmo_error *error);
 
@@ -88,14 +88,14 @@ struct cli_training {
     struct inmo_train_options train;
     const char *recipe;
 };
-/* Registers --recipe, the first count rows of the library's training options and their other names. */
+/* Registers --recipe, the first count rows of the training options, and their aliases. */
 void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count);
-/* The recipe depends on the model; both must be known before the other options are applied over them. */
+/* The recipe depends on the model; both must be known before the other options override them. */
 enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training,
                                     struct inmo_error *error);
-/* A word as a shell takes it. */
+/* Prints a word quoted for the shell. */
 void cli_put_quoted(FILE *stream, const char *word);
-/* The command that goes on where this one stopped, on standard error: the same words, and more (may be NULL). */
+/* Prints on standard error the command that continues this one: the same words, plus more (may be NULL). */
 void cli_print_go_on(const struct cli_options *options, const char *more);
 
 /* ---- output.c: results --------------------------------------------------------------------------------------- */
@@ -124,13 +124,13 @@ enum inmo_status cli_check_memory(struct inmo_error *error);
 json_t *cli_json_text(const char *text);
 /* NaN becomes null. */
 json_t *cli_json_number(double number);
-/* The JSON text of a library structure; null when it is not JSON. */
+/* Parses the JSON text of a library structure; null if it is not JSON. */
 json_t *cli_json_parsed(const char *text);
 /* Writes the value and a new line, pretty or on one line, and drops it; nothing when memory was short. */
 void cli_json_put(FILE *stream, json_t *value, int pretty);
-/* An id in a tab-separated line: tab, line feed and carriage return are written \t, \n, \r. */
+/* Writes an id in a tab-separated line: tab, line feed and carriage return become \t, \n, \r. */
 void cli_put_id(FILE *stream, const char *id);
-/* Decimals that show four digits of the largest number of a column. */
+/* Number of decimals that shows four digits of the largest number of a column. */
 int cli_decimals(double largest);
 /* 1234567 as "1,234,567". */
 const char *cli_thousands(int64_t number, char text[32]);

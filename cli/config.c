@@ -1,7 +1,7 @@
 /* config.c - options from a file: a JSON object, or lines "name = value" with # comments.
  *
- * What comes out is the same list of assignments the command line gives (options.h), put before it, so that the
- * command line wins. The settings object that `inmo train --json` prints is such a file. */
+ * The result is a list of assignments like that of the command line (options.h), placed before it, so the command
+ * line takes precedence. The settings object that `inmo train --json` prints is such a file. */
 #include "options.h"
 
 #include <ctype.h>
@@ -52,7 +52,7 @@ static enum inmo_status take(struct cli_options *options, const char *where, con
     return status;
 }
 
-/* A JSON scalar as it would be written on the command line, or NULL. */
+/* A JSON scalar as on the command line, or NULL. */
 static char *scalar_text(const json_t *value)
 {
     switch (json_typeof(value)) {
@@ -72,7 +72,7 @@ static enum inmo_status take_json(struct cli_options *options, const char *path,
     char *where = cli_format("%s: %s", path, name);
     size_t count = json_is_array(value) ? json_array_size(value) : 1;
 
-    /* null is how the settings of a model file say "nothing given". */
+    /* null means "not given" in the settings of a model file. */
     for (size_t n = 0; n < count && !json_is_null(value) && !status; n++) {
         char *text = scalar_text(json_is_array(value) ? json_array_get(value, n) : value);
         if (text)
@@ -107,7 +107,7 @@ static enum inmo_status read_json(struct cli_options *options, const char *path,
     return status;
 }
 
-/* Cuts white space at both ends, in place. */
+/* Trims white space at both ends, in place. */
 static char *trimmed(char *text)
 {
     char *end;
@@ -153,7 +153,7 @@ static enum inmo_status read_lines(struct cli_options *options, const char *path
 
 enum inmo_status cli_read_config(struct cli_options *options, const char *path, struct inmo_error *error)
 {
-    /* The command line has been parsed already; its assignments are put behind those of the file. */
+    /* The command line has already been parsed; its assignments go after those of the file. */
     struct cli_assignment *given = options->assignment;
     size_t given_count = options->assignment_count;
     char *text = NULL;

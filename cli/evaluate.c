@@ -1,4 +1,4 @@
-/* evaluate.c - inmo evaluate: how well a model ranks what it has not seen. */
+/* evaluate.c - inmo evaluate: ranking quality on held-out interactions. */
 #include "common.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* explain.c - inmo explain: which past items gave how much of a score. The contributions sum to the score. */
+/* explain.c - inmo explain: the contribution of each past item to a score. The contributions sum to the score. */
 #include "common.h"
 
 #include <math.h>

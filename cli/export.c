@@ -2,7 +2,7 @@
  *
  *     .npy   "\x93NUMPY" 1 0, length of the header (2 bytes, little-endian), the header: a Python dictionary padded
  *            with spaces so that the numbers begin at a multiple of 64; then rows x columns floats, row-major
- *     .ids   the id of each row, one a line
+ *     .ids   the id of each row, one per line
  *     .tsv   id, then the numbers
  */
 #include "common.h"
@@ -32,7 +32,7 @@ static void declare(struct cli_options *options, void *structure)
     settings->what = "items";
     settings->format = "npy";
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    /* --format is about what is written here. */
+    /* --format is the output format here. */
     cli_add_view(options, &settings->view, 0);
     cli_add_common(options, &settings->common, CLI_FORCE);
 }
@@ -46,7 +46,7 @@ struct source {
 static void put_npy(FILE *stream, const struct source *source)
 {
     const uint16_t one = 1;
-    const char *order = *(const unsigned char *)&one ? "<f4" : ">f4"; /* as this machine stores floats */
+    const char *order = *(const unsigned char *)&one ? "<f4" : ">f4"; /* byte order of this machine */
     char header[256];
     int used = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %d), }",
                         order, (long long)source->matrix.rows, source->matrix.columns);
@@ -105,7 +105,7 @@ static enum inmo_status write_files(const char *path, const char *ids_path, int 
     return status;
 }
 
-/* The file's name: as given when it has a suffix in its last part or is standard output, else with the format's. */
+/* The file name: unchanged if it has a suffix or is standard output, else with the suffix of the format. */
 static char *file_name(const struct export_settings *settings)
 {
     const char *slash = strrchr(settings->output, '/');

@@ -69,7 +69,7 @@ void cli_row_note(const struct inmo_setting *row, const void *structure, char *t
         snprintf(text, size, "%s", expected);
 }
 
-/* Words of text from column at on, wrapped at HELP_WIDTH and indented by indent. Ends with a new line. */
+/* Prints text from column `at`, wrapped at HELP_WIDTH and indented. Ends with a newline. */
 static void print_wrapped(FILE *stream, const char *text, int at, int indent)
 {
     while (*text) {

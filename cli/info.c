@@ -1,4 +1,4 @@
-/* info.c - inmo info: what is in a model file or a prepared directory. */
+/* info.c - inmo info: shows a model file or a prepared directory. */
 #include "common.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON);
 }
 
-/* An object a person can read: one "name value" line per member. */
+/* Prints an object as one "name value" line per member. */
 static void print_members(const char *heading, const char *text)
 {
     json_t *object = cli_json_parsed(text), *value;
@@ -35,7 +35,7 @@ static void print_members(const char *heading, const char *text)
     json_decref(object);
 }
 
-/* The training record: number of epochs, first, best and last of them. */
+/* Prints the training record: number of epochs; first, best and last epoch. */
 static void print_record(const char *text)
 {
     json_t *record = cli_json_parsed(text);

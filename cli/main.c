@@ -54,7 +54,7 @@ static enum inmo_status run_command(const struct cli_command *command, int argc,
             status = command->begin(&options, options.settings, error);
         if (!status)
             status = cli_apply(&options, error);
-        /* A mistake in the words of the command, before any work: say where they are explained. */
+        /* An error in the command line: say where it is explained. */
         if (status == INMO_USAGE)
             cli_add_hint(error, " (inmo help %s)", command->name);
         if (!status) {
@@ -88,12 +88,12 @@ static enum inmo_status help(int count, char **arguments, struct inmo_error *err
     return status;
 }
 
-/* Two libraries read their settings from the environment while they are loaded, before main: OpenBLAS its
- * kernels (inmo_blas_advice) and OpenMP how long idle threads spin. By default they spin for milliseconds, which
- * on a machine with other work takes the processor from the very threads they wait for (measured: 8 times slower
- * with five other processes on two cores); a short spin costs nothing on a quiet one. So the program sets what
- * the user has not set and starts itself again, once. */
-static void settle_environment(char **argv)
+/* Two libraries read the environment while they are loaded, before main: OpenBLAS selects its kernels
+ * (inmo_blas_advice), and OpenMP decides how long idle threads spin. By default they spin for milliseconds, which
+ * on a busy machine takes the processor from the threads they wait for (measured: 8 times slower with five other
+ * processes on two cores). A short spin costs nothing on an idle machine. So the program sets what the user has not
+ * set and re-executes itself, once. */
+static void re_exec_with_environment(char **argv)
 {
     const char *core = inmo_blas_advice();
     int spins = !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT");
@@ -104,7 +104,7 @@ static void settle_environment(char **argv)
     if (spins)
         setenv("GOMP_SPINCOUNT", "10000", 1);
     setenv("INMO_SETTLED", "1", 1);
-    execv("/proc/self/exe", argv); /* on failure: slower, not wrong */
+    execv("/proc/self/exe", argv); /* on failure: slower, but correct */
 }
 
 int main(int argc, char **argv)
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 
     cli_watch_memory();
     if (command) {
-        settle_environment(argv);
+        re_exec_with_environment(argv);
         status = run_command(command, argc, argv, &error);
     } else if (!name) {
         cli_print_program_help(stderr);

@@ -1,13 +1,12 @@
 /* manual.c - the same tables as a manual page (troff, man macros) and as docs/cli.md.
  *
- * One walk over commands, headings and rows, with three functions that say how each is written. */
+ * One walk over commands, headings and rows, with three functions that format them. */
 #include "options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Text with troff's own characters made harmless: a backslash, a dash that must stay a dash, and a dot or quote
- * where a line begins. */
+/* Escapes text for troff: backslashes, dashes, and a dot or quote at the start of a line. */
 static void put_troff(FILE *stream, const char *text)
 {
     int line_begins = 1;
@@ -39,7 +38,7 @@ static void put_troff_paragraphs(FILE *stream, const char *text)
     fputc('\n', stream);
 }
 
-/* Vertical bars would end a cell of a Markdown table. */
+/* Escapes vertical bars, which would end a cell of a Markdown table. */
 static void put_cell(FILE *stream, const char *text)
 {
     for (; *text; text++) {
@@ -150,7 +149,7 @@ static void walk(FILE *stream, void (*put_command)(FILE *, const struct cli_opti
     }
 }
 
-/* The words both forms of the reference share. */
+/* Text shared by both forms. */
 static const char about[] =
     "inmo trains recommenders on a log of interactions and uses them for users and items the model has never seen: "
     "an INMO model computes embeddings from template users and items, without retraining. Each step is a command.";

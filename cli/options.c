@@ -46,7 +46,7 @@ const struct inmo_setting *cli_find(const struct cli_options *options, const cha
 
 const char *cli_given(const struct cli_options *options, const char *name)
 {
-    /* Assignments of the configuration file stand before those of the command line. */
+    /* Assignments of the configuration file come before those of the command line. */
     for (size_t n = options->assignment_count; n-- > 0;)
         if (same_name(options->assignment[n].row->name, name))
             return options->assignment[n].text;
@@ -91,7 +91,7 @@ enum inmo_status cli_unknown_option(const struct cli_options *options, const cha
 
 /* ---- parse: the command line -> assignments ------------------------------------------------------------------ */
 
-/* One option at arguments[*position]; moves *position past a value that stands apart. */
+/* Parses the option at arguments[*position]; advances *position past a separate value. */
 static enum inmo_status parse_long(struct cli_options *options, int count, char **arguments, int *position,
                                    struct inmo_error *error)
 {
@@ -111,7 +111,7 @@ static enum inmo_status parse_long(struct cli_options *options, int count, char 
     } else if (row && row->type == 'b' && !equals) {
         value = "yes";
     } else if (row && !equals && *position + 1 < count) {
-        /* "--output --json" forgot the value; a value that does start with two dashes is written --output=--x. */
+        /* "--output --json" lacks the value; a value that starts with two dashes is written --output=--x. */
         const char *next = arguments[*position + 1];
         if (strncmp(next, "--", 2) || !next[2]) {
             value = next;
@@ -203,7 +203,7 @@ enum inmo_status cli_parse(struct cli_options *options, int count, char **argume
 
 /* ---- apply: assignments -> structures ------------------------------------------------------------------------ */
 
-/* Writes one field. Returns 0 when the text is not what the row expects. */
+/* Sets one field. Returns 0 if the text is not what the row expects. */
 static int set_field(const struct inmo_setting *row, void *structure, const char *text)
 {
     if (row->type != 'l')

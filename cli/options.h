@@ -2,11 +2,11 @@
  * the command itself drive the parser, the configuration file, --help, the manual page and docs/cli.md.
  *
  *     declare   a command registers its tables, each with the structure its rows describe, filled with defaults
- *     parse     the command line and --config become a list of assignments: a row and a text
- *     begin     a command may look at the texts and set other defaults (train: the recipe of the model)
- *     apply     the texts become numbers and strings in the structures, checked against the rows
+ *     parse     turns the command line and --config into a list of assignments: a row and a text
+ *     begin     a command may inspect the texts and set other defaults (train: the recipe of the model)
+ *     apply     checks the texts against the rows and writes them to the structures
  *
- * A name that stands in several tables (--seed: of the split, of training) sets all of them. */
+ * A name in several tables (--seed: of the split and of training) sets all of them. */
 #ifndef INMO_CLI_OPTIONS_H
 #define INMO_CLI_OPTIONS_H
 
@@ -14,8 +14,8 @@
 
 #include <stdio.h>
 
-/* Besides the library's types a row of a command may have type 'l': a struct cli_strings, one more value for each
- * time the option is given. */
+/* Besides the library's types, a row of a command may have type 'l': a struct cli_strings that collects the values
+ * of a repeated option. */
 struct cli_strings {
     const char **value;
     size_t count;
@@ -30,7 +30,7 @@ struct cli_table {
 struct cli_assignment {
     const struct inmo_setting *row;
     char *text;  /* the value as it was written; "yes" or "no" for a flag */
-    char *where; /* how an error names it: "--dim" or "run.json: dim" */
+    char *where; /* name in errors: "--dim" or "run.json: dim" */
     int from_config;
 };
 
@@ -38,11 +38,11 @@ enum { CLI_MOST_TABLES = 12 };
 
 struct cli_options {
     const struct cli_command *command;
-    int argc; /* the whole command line, to repeat it in messages */
+    int argc; /* the whole command line, for messages */
     char **argv;
     struct cli_table table[CLI_MOST_TABLES];
     size_t table_count;
-    struct cli_strings argument; /* what is not an option */
+    struct cli_strings argument; /* arguments that are not options */
     struct cli_assignment *assignment;
     size_t assignment_count;
     int help;       /* --help was given */
@@ -53,11 +53,11 @@ struct cli_options {
 struct cli_command {
     const char *name;
     const char *arguments;   /* as in the usage line: "MODEL DATA" */
-    const char *summary;     /* a line for the list of commands */
+    const char *summary;     /* one line for the list of commands */
     const char *description; /* paragraphs separated by an empty line */
-    const char *examples;    /* command lines, one a line */
+    const char *examples;    /* command lines, one per line */
     size_t least_arguments, most_arguments;
-    const char *required; /* name of an option with a letter that must be given, or NULL */
+    const char *required; /* name of an option that must be given, or NULL */
     size_t settings_size;
     void (*declare)(struct cli_options *options, void *settings);
     enum inmo_status (*begin)(struct cli_options *options, void *settings, struct inmo_error *error); /* or NULL */
@@ -66,11 +66,11 @@ struct cli_command {
 
 extern const struct cli_command cli_synth, cli_prepare, cli_train, cli_tune, cli_evaluate, cli_recommend,
     cli_similar, cli_explain, cli_info, cli_export, cli_bench, cli_reproduce, cli_man;
-/* The commands in the order of the data's way, ended by NULL (main.c). */
+/* The commands in the order of the data flow, ended by NULL (main.c). */
 extern const struct cli_command *const cli_commands[];
 const struct cli_command *cli_find_command(const char *name);
 
-/* Makes the settings of the command with their defaults and registers its tables. */
+/* Allocates the settings of the command with their defaults and registers its tables. */
 void cli_options_start(struct cli_options *options, const struct cli_command *command);
 void cli_options_free(struct cli_options *options);
 void cli_add_table(struct cli_options *options, const struct inmo_setting *row, size_t count, void *structure);
@@ -79,9 +79,9 @@ void cli_add_table(struct cli_options *options, const struct inmo_setting *row, 
 enum inmo_status cli_parse(struct cli_options *options, int count, char **arguments, struct inmo_error *error);
 enum inmo_status cli_apply(struct cli_options *options, struct inmo_error *error);
 
-/* Row of that name in the first table that has it, or NULL. An underscore counts as a dash. */
+/* The row of that name in the first table that has it, or NULL. An underscore counts as a dash. */
 const struct inmo_setting *cli_find(const struct cli_options *options, const char *name);
-/* Text given last on the command line, else in the configuration file; NULL when neither has it. */
+/* The last text on the command line, else in the configuration file; NULL if neither has it. */
 const char *cli_given(const struct cli_options *options, const char *name);
 /* The short letter of an option, or 0. */
 char cli_short_name(const char *name);
@@ -93,12 +93,12 @@ void cli_assign(struct cli_options *options, const struct inmo_setting *row, con
 enum inmo_status cli_unknown_option(const struct cli_options *options, const char *where, const char *name,
                                     struct inmo_error *error);
 
-/* help.c: what is printed from the tables. Headings in the order of their first row; under each heading every name
- * once. cli_next_row starts with *position 0 and returns 0 when there is no further row. */
+/* help.c: printing from the tables. Headings are in the order of their first row; each name appears once.
+ * cli_next_row starts with *position 0 and returns 0 at the end. */
 void cli_headings(const struct cli_options *options, struct cli_strings *headings);
 int cli_next_row(const struct cli_options *options, const char *heading, size_t *position,
                  const struct inmo_setting **row, const void **structure);
-/* "-o, --output FILE"; a flag that is on by default is shown as the --no- form that changes it. */
+/* "-o, --output FILE"; a flag that is on by default is shown in its --no- form. */
 void cli_row_usage(const struct inmo_setting *row, const void *structure, char *text, size_t size);
 /* "1 to 4096; default 64" */
 void cli_row_note(const struct inmo_setting *row, const void *structure, char *text, size_t size);
@@ -109,10 +109,10 @@ void cli_print_program_help(FILE *stream);
 void cli_print_manual(FILE *stream);
 void cli_print_markdown(FILE *stream);
 
-/* text.c: small things the files above share. */
+/* text.c: helpers. */
 enum inmo_status cli_fail(struct inmo_error *error, enum inmo_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Adds to the sentence of an error that is there already. */
+/* Appends to the message of an existing error. */
 void cli_add_hint(struct inmo_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A sentence of the library with its options as they are typed: `learning-rate` becomes --learning-rate. */
 enum { CLI_SENTENCE = 1024 };
@@ -125,7 +125,7 @@ char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_strings_add(struct cli_strings *strings, const char *text);
 /* Frees the array; with_text also the strings. */
 void cli_strings_free(struct cli_strings *strings, int with_text);
-/* Splits "a,b,c" into copies; empty pieces are left out. */
+/* Splits "a,b,c" into copies; skips empty pieces. */
 void cli_split(const char *text, char separator, struct cli_strings *pieces);
 /* "a,b,c" of the strings. */
 char *cli_joined(const struct cli_strings *strings);

@@ -22,7 +22,7 @@ static struct {
     int quiet, terminal, bar_shown;
     volatile sig_atomic_t may_end;
     char stage[64];
-    double first_done, first_seconds; /* of the stage: a resumed training does not start at 0 */
+    double first_done, first_seconds; /* where the stage began: a resumed training does not start at 0 */
     double last_line;                 /* when the last plain line was written */
 } state;
 
@@ -33,8 +33,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The first signal asks; a later one ends the program as if there were no handler. A signal that comes twice at the
- * same moment is one: a terminal or timeout(1) sends it to the group as well as to the process. */
+/* The first signal asks the call to stop; a later one ends the program. Two signals at the same moment count as
+ * one: a terminal or timeout(1) sends them to the process and to its group. */
 static void on_signal(int number)
 {
     static const char at_once[] = "inmo: stopped on request\n";
@@ -58,7 +58,7 @@ static void on_signal(int number)
     first = time;
     stop_asked = 1;
     if (state.terminal && write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
-        return; /* the sentence is a courtesy */
+        return; /* failing to print the message does not matter */
 }
 
 void cli_may_end(int may)
@@ -85,7 +85,7 @@ void cli_duration(double seconds, char *text, size_t size)
         snprintf(text, size, "%ld:%02ld", whole / 60, whole % 60);
 }
 
-/* Adds to a text of limited size; what does not fit is cut. */
+/* Appends to a text of limited size; truncates. */
 __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format, ...)
 {
     size_t used = strlen(text);
@@ -95,7 +95,7 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, c
     va_end(arguments);
 }
 
-/* What both forms say: amount, rate, loss, score, time left. */
+/* Common to both forms: amount, rate, loss, score, time left. */
 static void describe(const struct inmo_progress *progress, char *text, size_t size)
 {
     int bytes = progress->unit && !strcmp(progress->unit, "bytes");
@@ -120,7 +120,7 @@ static void describe(const struct inmo_progress *progress, char *text, size_t si
     if (rate > 0 && progress->total > 0 && progress->done <= progress->total) {
         char left[32];
         cli_duration((progress->total - progress->done) / rate, left, sizeof left);
-        /* Training may stop earlier, when the validation score no longer rises. */
+        /* Early stopping may end training sooner. */
         add(text, size, isfinite(progress->best_score) ? "  at most %s left" : "  %s left", left);
     }
 }

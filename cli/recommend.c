@@ -1,7 +1,7 @@
-/* recommend.c - inmo recommend: lists for known users, for somebody unseen with a few items, or for everybody.
+/* recommend.c - inmo recommend: lists for known users, for a new user with a history, or for all users.
  *
- * Everything printed goes through one output (a file written aside, or standard output), one person at a time, so
- * that the list of all users never stands in memory. */
+ * Lists are written one user at a time to one output (a file or standard output), so the lists of all users are
+ * never in memory together. */
 #include "common.h"
 
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
-/* What the lines of one person need. */
+/* State for printing the list of one user. */
 struct writer {
     const struct recommend_settings *settings;
     const struct inmo_view *view;
@@ -65,7 +65,7 @@ struct writer {
     struct inmo_error *error;
 };
 
-/* The n strongest reasons of an item, or NULL when none were asked for. */
+/* The N strongest reasons for an item; NULL if none were requested. */
 static enum inmo_status reasons(const struct writer *writer, const char *item,
                                 struct inmo_explanation **explanation, struct inmo_error *error)
 {
@@ -169,7 +169,7 @@ static enum inmo_status put_lines(const struct writer *writer, const struct inmo
     return status;
 }
 
-/* One person: the query is in the writer. */
+/* Recommends for one user; the query is in the writer. */
 static enum inmo_status recommend_one(struct writer *writer, struct inmo_error *error)
 {
     struct inmo_list *list = NULL;
@@ -181,7 +181,7 @@ static enum inmo_status recommend_one(struct writer *writer, struct inmo_error *
     return status;
 }
 
-/* A row of inmo_recommend_all. */
+/* Callback of inmo_recommend_all. */
 static int put_row(void *context, const char *user, size_t count, const struct inmo_entry *entry)
 {
     struct writer *writer = context;

@@ -1,4 +1,4 @@
-/* similar.c - inmo similar: the nearest items of an item, or the nearest users of a user. */
+/* similar.c - inmo similar: the items most similar to an item, or the users most similar to a user. */
 #include "common.h"
 
 #include <stddef.h>

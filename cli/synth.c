@@ -1,4 +1,4 @@
-/* synth.c - inmo synth: a synthetic log with the shape of real ones. */
+/* synth.c - inmo synth: a synthetic log. */
 #include "common.h"
 
 #include <stddef.h>

@@ -84,7 +84,7 @@ char *cli_format(const char *format, ...)
 
 void cli_strings_add(struct cli_strings *strings, const char *text)
 {
-    /* Grows at powers of two, so that no capacity needs to be kept. */
+    /* Grows at powers of two, so no capacity is stored. */
     if ((strings->count & (strings->count - 1)) == 0) {
         size_t capacity = strings->count ? 2 * strings->count : 1;
         const char **grown = cli_allocate(capacity, sizeof *grown);
@@ -164,7 +164,7 @@ const char *cli_nearest(const char *word, const char *const *candidate, size_t c
 {
     const char *nearest = NULL;
     size_t length = strlen(word);
-    size_t least = length / 3 + 2; /* one more than the most that still counts as near */
+    size_t least = length / 3 + 2; /* limit (exclusive) for a close match */
 
     for (size_t n = 0; n < count; n++) {
         size_t d = distance(word, candidate[n]);
@@ -173,7 +173,7 @@ const char *cli_nearest(const char *word, const char *const *candidate, size_t c
             nearest = candidate[n];
         }
     }
-    /* "--learning" is far from "--learning-rate" in letters, but plainly meant. */
+    /* "--learning" is far from "--learning-rate" in letters, but clearly meant. */
     for (size_t n = 0; !nearest && length >= 3 && n < count; n++)
         if (!strncmp(candidate[n], word, length))
             nearest = candidate[n];

@@ -1,7 +1,7 @@
 /* train.c - inmo train: a data set -> a model file.
  *
- * What can be wrong is found before the long work: the output, its folder, an old checkpoint. The checkpoint stands
- * beside the model until the model is saved, so that no moment exists in which both could be lost. */
+ * Problems with the output, its folder or an old checkpoint are found before training starts. The checkpoint is
+ * kept until the model is saved, so at every moment at least one of them exists. */
 #include "common.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ struct train_settings {
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "MODEL", "File for the trained model."},
 };
-/* Listed after the library's own rows about checkpoints, under their heading. */
+/* Listed after the library's checkpoint options, under the same heading. */
 static const struct inmo_setting run_rows[] = {
     {"no-checkpoint", 'b', AT(no_checkpoint), 0, 0, NULL, "Run", NULL,
      "Keep no checkpoint; without this and --checkpoint it is MODEL.checkpoint until the model is saved, and none "
@@ -42,7 +42,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
     cli_add_training(options, &settings->training, count);
     cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
-    /* A whole log trains best with nothing kept for a test; the validation part is needed to stop in time. */
+    /* A raw log needs no test part; the validation part is needed for early stopping. */
     cli_add_data(options, &settings->data, "90/10/0");
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
@@ -64,7 +64,7 @@ static enum inmo_status check_outputs(struct train_settings *settings, struct in
         status = cli_check_output(checkpoint, 1, error);
     if (!status && checkpoint && !settings->training.train.resume && !access(checkpoint, F_OK)) {
         if (settings->common.force)
-            /* A crash before the first new checkpoint must not leave the old one to be resumed. */
+            /* A crash before the first new checkpoint must not leave the old one behind. */
             unlink(checkpoint);
         else
             status = cli_fail(error, INMO_EXISTS,

@@ -1,4 +1,4 @@
-/* training.c - what the commands that train share: the options of a model, and command lines to type next. */
+/* training.c - shared by commands that train: options of a model, and the command to type next. */
 #include "common.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@ static const struct inmo_setting recipe_row = {
     0,        0,      "fast|paper",
     "Model",  "NAME", "Default settings of the model; options override them."};
 
-/* Names people type first. A name that stands twice sets both. */
+/* Aliases. A name that appears twice sets both. */
 static const struct inmo_setting other_names[] = {
     {"templates", 'r', offsetof(struct inmo_train_options, user_templates), 1e-9, 1, NULL, "Model", "SHARE",
      "Both --user-templates and --item-templates."},
@@ -37,7 +37,7 @@ enum inmo_status cli_begin_training(struct cli_options *options, struct cli_trai
     const char *model = cli_given(options, "model"), *recipe = cli_given(options, "recipe");
     enum inmo_status status = inmo_train_options_init(&training->train, model ? model : training->train.model,
                                                       recipe ? recipe : training->recipe, error);
-    /* A name that is not in the table: then the parser's own sentence, as for every other option. */
+    /* Unknown model name: report it like any other invalid option. */
     if (status)
         cli_apply(options, error);
     return status;

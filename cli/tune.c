@@ -1,4 +1,4 @@
-/* tune.c - inmo tune: searches the settings of training by the validation part of a data set. */
+/* tune.c - inmo tune: searches for the best training settings by validation. */
 #include "common.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static enum inmo_status begin(struct cli_options *options, void *structure, stru
 
 /* ---- Printing ------------------------------------------------------------------------------------------------ */
 
-/* The command that trains the best settings: what differs from the recipe. */
+/* The command that trains with the best settings; lists only differences from the recipe. */
 static char *best_command(const char *data, const struct tune_settings *settings,
                           const struct inmo_train_options *best)
 {
@@ -164,7 +164,7 @@ static void print_text(const struct tune_settings *settings, const struct inmo_t
 static enum inmo_status open_data(const char *path, struct inmo_dataset **dataset, struct inmo_error *error)
 {
     struct stat found;
-    /* A log would be split anew by each command that reads it; all trials must see the same parts. */
+    /* A raw log would be split again by each command; all trials must use the same parts. */
     if (!stat(path, &found) && !S_ISDIR(found.st_mode))
         return cli_fail(error, INMO_USAGE, "%s is a file, expected a prepared data set; inmo prepare makes one",
                         path);
