@@ -26,7 +26,7 @@ struct inmo_decode {
     char encoding[64];  // "" for UTF-8
     iconv_t converter;
     int converter_made, flushed;
-    int64_t feeds, returns;  // line ends given so far, to name the line of a bad byte
+    int64_t feeds, returns;  // line ends so far, to report the line of a bad byte
 };
 
 /* ---- Names --------------------------------------------------------------------------------------------------- */
@@ -36,13 +36,13 @@ static int is_utf8(const char *encoding)
     return !encoding || strcasecmp(encoding, "utf-8") == 0 || strcasecmp(encoding, "utf8") == 0;
 }
 
-/* The usual name where iconv wants another. */
+/* The common name, if iconv needs another. */
 static const char *iconv_name(const char *encoding)
 {
     return strcasecmp(encoding, "latin-1") == 0 ? "ISO-8859-1" : encoding;
 }
 
-/* A suffix such as //IGNORE would have iconv pass over bad bytes, and an empty name is the locale's encoding. */
+/* A suffix such as //IGNORE would make iconv skip bad bytes, and an empty name means the locale's encoding. */
 static int is_plain_name(const char *encoding)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:+()";
@@ -93,8 +93,8 @@ static const struct {
     {"\xfe\xff", 2, "UTF-16BE"},
 };
 
-/* Every unit is a character of the four planes that have any in use. UTF-16 cannot pass for it: its second
- * characters would all have to be U+0000 to U+0003. */
+/* 1 if every unit is a character of the four planes in use. UTF-16 does not pass: every second character would have
+ * to be U+0000 to U+0003. */
 static int looks_like_utf32(const unsigned char *head, size_t size, int big)
 {
     for (size_t n = 0; n + 4 <= size; n += 4) {
@@ -107,9 +107,8 @@ static int looks_like_utf32(const unsigned char *head, size_t size, int big)
     return size >= 8;
 }
 
-/* The upper byte of most characters is small: 0 in Latin text and for separators and line ends, up to 8 in the other
- * alphabets. In text of single bytes nothing is that small but a stray NUL, which weighs little except in a very
- * short text. */
+/* 1 if the upper byte of most characters is small: 0 in Latin text, separators and line ends, up to 8 in other
+ * alphabets. In single-byte text only a stray NUL is that small, which matters only in a very short text. */
 static int looks_like_utf16(const unsigned char *head, size_t size, int big)
 {
     size_t upper = 0, lower = 0, units = size / 2;
@@ -123,7 +122,7 @@ static int looks_like_utf16(const unsigned char *head, size_t size, int big)
     return units >= 2 && (units < 8 ? upper == units : 2 * upper >= units) && 8 * lower <= upper;
 }
 
-/* The encoding of unnamed bytes, and how many of them are its mark; NULL for UTF-8. */
+/* The encoding of unnamed bytes and the length of their mark; NULL for UTF-8. */
 static const char *recognise(const unsigned char *head, size_t size, size_t *mark)
 {
     *mark = 0;
@@ -146,7 +145,7 @@ static const char *recognise(const unsigned char *head, size_t size, size_t *mar
 
 /* ---- Reading ------------------------------------------------------------------------------------------------- */
 
-/* One read more into raw; what is there moves to the front. */
+/* Reads once more into raw; what is there moves to the front. */
 static enum inmo_status fill_raw(struct inmo_decode *decode, struct inmo_error *error)
 {
     enum inmo_status status;
@@ -223,7 +222,7 @@ static enum inmo_status fail_encoding(const struct inmo_decode *decode, int cut,
                      inmo_decode_name(decode), line, (unsigned char)decode->raw[decode->begin], decode->encoding);
 }
 
-/* What comes before a bad byte is given out first: a bad line there is to be found first. */
+/* Returns what comes before a bad byte first, so that an earlier bad line is reported first. */
 static enum inmo_status convert(struct inmo_decode *decode, char *to, size_t room, size_t *got,
                                 struct inmo_error *error)
 {
@@ -233,7 +232,7 @@ static enum inmo_status convert(struct inmo_decode *decode, char *to, size_t roo
         char *in = decode->raw + decode->begin, *out = to;
         size_t in_left = decode->end - decode->begin, out_left = room, result;
         if (in_left == 0 && decode->ended) {
-            /* A converter may hold a character back that the next could have joined. */
+            /* A converter may hold back a character that could combine with the next. */
             if (!decode->flushed)
                 iconv(decode->converter, NULL, NULL, &out, &out_left);
             decode->flushed = 1;

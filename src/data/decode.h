@@ -7,8 +7,8 @@
 
 struct inmo_decode;
 
-/* path "-" is standard input. encoding NULL is utf-8; any other name is obeyed without looking at the bytes.
- * Errors: USAGE (an encoding that iconv does not know), IO, INPUT, MEMORY. */
+/* path "-" is standard input. encoding NULL is utf-8; any other name is used without detection. Errors: USAGE (an
+ * encoding that iconv does not know), IO, INPUT, MEMORY. */
 enum inmo_status inmo_decode_open(const char *path, const char *encoding, struct inmo_decode **decode,
                                   struct inmo_error *error);
 void inmo_decode_close(struct inmo_decode *decode);
@@ -18,14 +18,14 @@ void inmo_decode_close(struct inmo_decode *decode);
 enum inmo_status inmo_decode_read(struct inmo_decode *decode, char *to, size_t room, size_t *got,
                                   struct inmo_error *error);
 
-/* What messages call the file: the path, or "standard input". */
+/* The name for messages: the path, or "standard input". */
 const char *inmo_decode_name(const struct inmo_decode *decode);
-/* Bytes of the file itself taken so far. */
+/* Bytes read from the file so far. */
 int64_t inmo_decode_taken(const struct inmo_decode *decode);
 /* The encoding that is converted; NULL for UTF-8. */
 const char *inmo_decode_encoding(const struct inmo_decode *decode);
 
-/* USAGE when iconv cannot convert from the encoding. */
+/* Errors: USAGE if iconv cannot convert from the encoding. */
 enum inmo_status inmo_encoding_check(const char *encoding, struct inmo_error *error);
 
 #endif

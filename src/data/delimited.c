@@ -1,11 +1,11 @@
 /* delimited.c - lines of fields with a separator between them: TSV, CSV (RFC 4180: "..." around a field, "" for a
  * quote in it, separators and line ends allowed inside), MovieLens' "::", or any other.
  *
- * Some write \" for a quote in a field, where by RFC 4180 the field ends. Neither the name nor the first lines say
- * which it is, so a record that cannot be read by the RFC is read in the other way, and only then.
+ * Some files use \" for a quote in a field, where RFC 4180 ends the field. Neither the name nor the first lines
+ * tell, so only a record that the RFC cannot read is read that way.
  *
- * Fields are found where they lie. The hot path, a line without quotes, is one search for each separator; a field
- * goes to the slot of its role, and those of no role share one that is never read. */
+ * Fields are not copied. The hot path, a line without quotes, is one search per separator; a field goes to the slot
+ * of its role, and fields without a role share a slot that is never read. */
 #define _GNU_SOURCE /* memmem */
 #include "data/record.h"
 
@@ -48,7 +48,7 @@ struct span {
     int escaped; /* has "" or \" inside */
 };
 
-/* Whether an odd number of backslashes stands before the quote at text[at]; begin is where its field begins. */
+/* 1 if an odd number of backslashes precedes the quote at text[at]; begin is where its field begins. */
 static int is_backslashed(const char *text, size_t begin, size_t at)
 {
     size_t first = at;
@@ -98,7 +98,7 @@ static inline enum inmo_status pass_quoted(struct inmo_reader *reader, struct in
     return INMO_OK;
 }
 
-/* "" and, if so, \" become one quote; every other backslash is text. */
+/* "" and, with backslashes, \" become one quote; other backslashes are text. */
 static size_t undo_quotes(char *text, size_t length, int backslashes)
 {
     size_t kept = 0, run = 0; /* of backslashes just before */
@@ -114,7 +114,7 @@ static size_t undo_quotes(char *text, size_t length, int backslashes)
     return kept;
 }
 
-/* Inlined, so that the RFC's way does not pay for the other. */
+/* Inlined, so that the RFC case does not pay for the other. */
 __attribute__((always_inline)) static inline enum inmo_status split_quoted(struct inmo_reader *reader,
                                                                            struct inmo_line *line, int backslashes,
                                                                            struct inmo_field field[INMO_ROLES],
@@ -156,8 +156,8 @@ __attribute__((always_inline)) static inline enum inmo_status split_quoted(struc
     return INMO_OK;
 }
 
-/* Splits a record again that RFC 4180 cannot read, with \" for a quote. If that cannot be either, *fault and
- * *columns stay as they are. */
+/* Splits a record that RFC 4180 cannot read again, with \" for a quote. If that fails, too, *fault and *columns
+ * stay unchanged. */
 static enum inmo_status split_backslashed(struct inmo_reader *reader, struct inmo_line *line,
                                           struct inmo_field field[INMO_ROLES], int *columns, const char **fault,
                                           struct inmo_error *error)
@@ -173,7 +173,7 @@ static enum inmo_status split_backslashed(struct inmo_reader *reader, struct inm
         *fault = NULL;
         *columns = new_columns;
     } else if (status == INMO_OK) {
-        /* A record of too many columns costs all its lines, so they are taken again. */
+        /* A record with too many columns consumed all its lines: take them again. */
         inmo_input_retract(reader->input, line);
         status = split_quoted(reader, line, 0, field, columns, fault, error);
     }

@@ -1,5 +1,5 @@
-/* detect.c - see detect.h. A few rules in a fixed order over at most 50 lines; what an option says is never
- * overruled, and where the rules cannot tell, the error says which option would.
+/* detect.c - see detect.h. A few rules in a fixed order over at most 50 lines. Options are never overruled; if
+ * the rules cannot decide, the error says which option to give.
  *
  *     1. '{' first: JSON lines.
  *     2. The separator: the first of tab, ::, comma, semicolon, bar, space that cuts most lines into as many
@@ -7,7 +7,7 @@
  *     3. Spaces and lines of different lengths, or long ones: lists.
  *     4. The header: well-known names, after # or // if need be, or words where the next line has numbers.
  *     5. The columns: --columns, else the header, else user,item[,rating[,time]] by their number, but
- *        user,item,time when all of the third are plainly times. */
+ *        user,item,time if all of the third are clearly times. */
 #include "data/detect.h"
 
 #include "data/value.h"
@@ -153,7 +153,7 @@ static int words_over_numbers(const struct inmo_plan *plan, const struct inmo_co
            values_parse(columns, second, second_count);
 }
 
-/* Of several columns named as times the first that can be read in the line. */
+/* Of several columns with a name for times, the first that can be parsed. */
 static void take_readable_time(const struct inmo_plan *plan, const struct inmo_field *name,
                                const struct inmo_line *line, struct inmo_columns *columns)
 {
@@ -253,8 +253,8 @@ static int looks_like_json_array(const struct inmo_line *line)
     return line->length > 0 && line->text[0] == '[' && (n == line->length || line->text[n] == '{');
 }
 
-/* The first line without the mark of a comment and the spaces after it; whether it has one. A mark without a space
- * may as well begin an id. */
+/* The first line without its comment mark and the spaces after it; returns whether it has one. A mark without a
+ * space may be part of an id. */
 static int take_mark(struct inmo_line *line, int *with_space)
 {
     size_t length = line->length, mark = 0;
@@ -270,7 +270,7 @@ static int take_mark(struct inmo_line *line, int *with_space)
     return mark > 0;
 }
 
-/* Whether the first line, as it is, names a user and an item. */
+/* 1 if the first line names a user and an item as it is. */
 static int names_columns(const char *separator, const struct inmo_line *sample, size_t count)
 {
     struct inmo_plan plan = {0};

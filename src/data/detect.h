@@ -14,8 +14,8 @@ struct inmo_plan {
     enum inmo_layout layout;
     char separator[INMO_SEPARATOR_MOST + 1];
     size_t separator_length;
-    int quotes; /* "..." may enclose a field: everywhere but in tab-separated text, where a quote is a letter */
-    int header; /* so many lines that are not blank come before the first interaction */
+    int quotes; /* "..." may enclose a field: everywhere except in tab-separated text */
+    int header; /* number of non-blank lines before the first interaction */
     struct inmo_columns columns;
 };
 
@@ -28,8 +28,8 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
 /* "tab-separated user,item,rating without header", for the log. */
 const char *inmo_plan_show(const struct inmo_plan *plan, char *text, size_t room);
 
-/* Splits a line at the separator, quotes considered but not removed from the count: the fields as far as most, and
- * their number in all. Doubled quotes stay doubled. A quote that is not closed runs to the end of the line. */
+/* Splits a line at the separator, respecting quotes but not removing them. Stores at most `most` fields and returns
+ * their total number. Doubled quotes stay doubled. An unclosed quote extends to the end of the line. */
 size_t inmo_split_line(const struct inmo_plan *plan, const struct inmo_line *line, struct inmo_field *field,
                        size_t most);
 

@@ -1,7 +1,8 @@
-/* ids.c - lists of ids, one a line: histories, what is allowed, what is denied. The lines come from input.h, so a
- * list is packed and written as a log may be.
+/* ids.c - lists of ids, one per line: histories, allow lists, deny lists. Lines come from input.h, so a list may be
+ * compressed and encoded like a log.
  *
- * Both limits are there for files that never end (a device, a pipe, a bomb of zeros): a list is kept in memory. */
+ * The limits guard against endless files (a device, a pipe, a decompression bomb), because a list is kept in
+ * memory. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/input.h"
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-/* INMO_IDS_MOST ids of INMO_IDS_BYTES in all, as inmo.h and docs/formats-input.md say. */
+/* At most INMO_IDS_MOST ids and INMO_IDS_BYTES bytes, as documented in inmo.h and docs/formats-input.md. */
 struct list {
     struct inmo_ids shown;  // first: the caller's pointer is to the whole
     const char **id;        // (count)
@@ -44,7 +45,7 @@ static enum inmo_status gather(struct inmo_input *input, struct inmo_text *text,
         status = inmo_input_next(input, &line, error);
         if (status != INMO_OK || !line.text)
             break;
-        bytes += line.length + 1; /* blank lines, too: they may be without end */
+        bytes += line.length + 1; /* counts blank lines, too: they may be endless */
         if (bytes > INMO_IDS_BYTES || ids == INMO_IDS_MOST)
             status =
                 inmo_fail(error, INMO_INPUT, "%s:%lld: found more than %s in a list of ids, expected at most that",

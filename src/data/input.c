@@ -1,9 +1,9 @@
-/* input.c - see input.h. First step of the data's way: bytes -> lines.
+/* input.c - see input.h. The first step: bytes -> lines.
  *
- *     decode --> buffer [ begin .. end )   bytes whose lines have not been given yet
+ *     decode --> buffer [ begin .. end )   bytes of lines not yet returned
  *
- * One buffer of 1 MB, which grows to INMO_LINE_LIMIT and a little for long lines. The lines are the same however
- * the reads are cut. */
+ * One buffer of 1 MB, which grows to INMO_LINE_LIMIT and a little for long lines. The lines do not depend on the
+ * sizes of the reads. */
 #include "data/input.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { BUFFER_SIZE = 1 << 20, PEEK_SIZE = 64 << 10 };
-/* Before a read the buffer holds at most one unfinished line of the limit. */
+/* Before a read the buffer holds at most one unfinished line. */
 enum { BUFFER_LIMIT = INMO_LINE_LIMIT + BUFFER_SIZE };
 
 struct inmo_input {
@@ -21,8 +21,8 @@ struct inmo_input {
 
     char *buffer;  // (capacity)
     size_t capacity, begin, end;
-    int ended, discarding;  // nothing more to read; inside the rest of a line that was too long
-    int returns;            // CR ends a line: it is made LF on arrival, so that nothing else needs to know
+    int ended, discarding;  // at the end; inside the rest of a line that was too long
+    int returns;            // CR ends a line: replaced by LF on arrival, so no other code needs to know
 
     int64_t number;                // of the last line given
     size_t line_begin, first_end;  // the last line given, and where the line after its first line end begins
@@ -36,7 +36,7 @@ static void feed_for_return(char *text, size_t length)
         *at = '\n';
 }
 
-/* One read more into the buffer. Everything from keep on stays, and moves to the front. */
+/* Reads once more into the buffer. Everything from keep on is kept and moves to the front. */
 static enum inmo_status refill(struct inmo_input *input, size_t keep, struct inmo_error *error)
 {
     enum inmo_status status;
@@ -133,8 +133,8 @@ static size_t without_return(const char *text, size_t length)
     return length > 0 && text[length - 1] == '\r' ? length - 1 : length;
 }
 
-/* Where the line that begins at from ends: the offset of its LF, or of the end of the input. Reads on as needed,
- * keeping the buffer from keep on; *from moves with it. *found is 0 when the limit is reached first. */
+/* The end of the line that begins at from: the offset of its LF, or of the end of the input. Reads more as needed,
+ * keeping the buffer from keep on; *from moves with it. *found is 0 if the limit is reached first. */
 static enum inmo_status find_line_end(struct inmo_input *input, size_t keep, size_t *from, size_t *line_end,
                                       int *found, struct inmo_error *error)
 {

@@ -1,7 +1,8 @@
-/* read.c - the entry of the data's way: files -> one log. Each file is opened, looked at, planned and read in turn;
- * the numbers of ids follow their first appearance, so the same files in the same order give the same log.
+/* read.c - reads files into one log. Each file is opened, inspected, planned and read in turn. Ids are numbered by
+ * first appearance, so the same files in the same order give the same log.
  *
- * Cost: 8 bytes an interaction (8 more with times, 1 more with a split column) and the ids; two buffers of 1 MB. */
+ * Cost: 8 bytes per interaction (8 more with times, 1 more with a split column) plus the ids; two buffers of 1
+ * MB. */
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/text.h"
@@ -146,7 +147,7 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
                       reader->name, sample[0].number, INMO_LINE_LIMIT >> 20);
     if (status == INMO_OK)
         status = inmo_plan_make(reader->name, &reader->options, sample, count, &reader->plan, error);
-    /* What was found in a file that is no text at all would mislead. */
+    /* For a file that is not text at all, the details would mislead. */
     if (status == INMO_INPUT && count > 0 && memchr(sample[0].text, 0, sample[0].length))
         status = inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a NUL byte, expected text", reader->name,
                            sample[0].number);

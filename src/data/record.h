@@ -16,14 +16,14 @@ struct inmo_reader {
     struct inmo_read_options options;
     struct inmo_plan plan;
     struct inmo_log *log;
-    char first_bad[512]; /* what was wrong with the first line passed over */
+    char first_bad[512]; /* the error of the first skipped line */
     /* The user of the last interaction: most logs are sorted by user, so this saves a lookup per line. */
     char last_user[INMO_ID_LIMIT];
     size_t last_length;
     int32_t last_number;
 };
 
-/* A line whose fields, by role, are text. A bad one is INPUT, or is counted and passed over. */
+/* Adds a line whose fields, by role, are text. A bad line is INPUT, or is counted and skipped. */
 enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
                                  const struct inmo_field field[INMO_ROLES], struct inmo_error *error);
 

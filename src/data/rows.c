@@ -1,6 +1,6 @@
-/* rows.c - see rows.h. Everything is counting sorts and passes in place: linear in the interactions. Memory an
- * interaction, besides the log: 4 for the item, 8 for the time and 1 for the part if they are taken along, and 4
- * or 5 more while the lists by item are there; with the log's 8 to 17 that is 16 to 34. One thread. */
+/* rows.c - see rows.h. Only counting sorts and passes in place: linear in the interactions. Bytes per interaction
+ * besides the log: 4 for the item, 8 for the time and 1 for the part if they are needed, and 4 or 5 more while the
+ * lists by item exist; with the 8 to 17 of the log, 16 to 34. Single-threaded. */
 #include "data/rows.h"
 
 #include "base/memory.h"

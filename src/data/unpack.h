@@ -1,6 +1,5 @@
-/* unpack.h - the bytes of a file that is plain, gzip (any number of members), zstd (any number of frames) or
- * standard input; which of them is seen from the first bytes, never from the name. Other packings are refused by
- * name. */
+/* unpack.h - the bytes of a plain, gzip (any number of members) or zstd (any number of frames) file, or of standard
+ * input. The first bytes decide, never the name. Other compression formats are refused by name. */
 #ifndef INMO_DATA_UNPACK_H
 #define INMO_DATA_UNPACK_H
 
@@ -8,7 +7,8 @@
 
 struct inmo_unpack;
 
-/* path "-" is standard input. Errors: IO (missing, a directory, unreadable), INPUT (another packing), MEMORY. */
+/* path "-" is standard input. Errors: IO (missing, a directory, unreadable), INPUT (another compression format),
+ * MEMORY. */
 enum inmo_status inmo_unpack_open(const char *path, struct inmo_unpack **unpack, struct inmo_error *error);
 void inmo_unpack_close(struct inmo_unpack *unpack);
 
@@ -17,9 +17,9 @@ void inmo_unpack_close(struct inmo_unpack *unpack);
 enum inmo_status inmo_unpack_read(struct inmo_unpack *unpack, char *to, size_t room, size_t *got,
                                   struct inmo_error *error);
 
-/* What messages call it: the path, or "standard input". */
+/* The name for messages: the path, or "standard input". */
 const char *inmo_unpack_name(const struct inmo_unpack *unpack);
-/* Bytes of the file itself taken so far. */
+/* Bytes read from the file so far. */
 int64_t inmo_unpack_taken(const struct inmo_unpack *unpack);
 
 #endif
