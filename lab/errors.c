@@ -1,7 +1,7 @@
 /* errors.c - the error term of Theorem 2, measured. With the rank-d SVD Y ~ U S V^T and L the diagonal matrix of
  * the users that are not templates,
  *
- *     |U U^T L Y|^2 = |U^T L Y|^2 = sum over items i of |sum over users u in N_i that are no templates of U_u|^2
+ *     |U U^T L Y|^2 = |U^T L Y|^2 = sum over items i of |sum over users u in N_i that are not templates of U_u|^2
  *
  * because the columns of U are orthonormal; for items the same with V. So one pass gives the whole curve: visit the
  * users in the order in which a rule drops them, and add each one's row of U to its items. Cost: edges times d. */

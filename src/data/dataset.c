@@ -1,8 +1,8 @@
 /* dataset.c - a data set in a directory:
  *
  *     data.safetensors   everything (base/tensorfile.h, kind "dataset"), memory-mapped when opened:
- *                          users.offset I64 (U + 1), users.text U8, users.new U8 (U); items.* alike
- *                          train.offset I64 (U + 1), train.item I32; valid.*, test.*, later.* alike
+ *                          users.offset I64 (U + 1), users.text U8, users.new U8 (U); the same for items.*
+ *                          train.offset I64 (U + 1), train.item I32; the same for valid, test, later, aside
  *                          metadata: scenario, description
  *     meta.json          counts and description for readers; never read back
  *

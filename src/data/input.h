@@ -24,7 +24,7 @@ struct inmo_line {
     int too_long;   /* longer than INMO_LINE_LIMIT; text is only its beginning */
 };
 
-/* path "-" is standard input. encoding NULL is utf-8. watch may be NULL. A byte order mark is passed over.
+/* path "-" is standard input. encoding NULL is utf-8. watch may be NULL. A byte order mark is skipped.
  * Errors: USAGE (an unknown encoding), IO (missing, a directory, unreadable), INPUT (damaged gzip or zstd, not text
  * in the encoding), MEMORY. */
 enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
