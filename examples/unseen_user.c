@@ -1,9 +1,9 @@
 /* unseen_user.c - the library from end to end, with inmo.h alone: a log in memory, a data set, a trained model, its
- * file, and recommendations with reasons for somebody the model has never seen.
+ * file, and recommendations with reasons for a user the model has never seen.
  *
  *     cc unseen_user.c -linmo && ./a.out
  *
- * It is also a test: what comes out is checked, and the exit code is not zero if it is not what it should be. */
+ * It is also a test: it checks its results and exits with a non-zero code if they are wrong. */
 #include <inmo.h>
 
 #include <math.h>
@@ -15,7 +15,7 @@ enum { GENRES = 3, PIECES = 12, LISTENERS = 90, LISTENED = 8, PAIRS = LISTENERS 
 
 static const char *const genre[GENRES] = {"jazz", "folk", "metal"};
 
-/* Prints the sentence of a failed call and ends; a program of its own would do something better. */
+/* Prints the message of a failed call and exits; a real program would handle it. */
 static void must(enum inmo_status status, const struct inmo_error *error)
 {
     if (status) {
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     query.k = 5;
     must(inmo_recommend(view, &query, &list, &error), &error);
 
-    printf("somebody new listened to %s, %s and %s:\n", history[0], history[1], history[2]);
+    printf("a new user listened to %s, %s and %s:\n", history[0], history[1], history[2]);
     for (size_t n = 0; n < list->count; n++) {
         print_reasons(view, &query, &list->entry[n]);
         jazz += strncmp(list->entry[n].id, "jazz-", 5) == 0;
