@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     int32_t items = snapshot->graph->items;
     struct inmo_work *work = NULL;
     struct inmo_person person;
-    if (inmo_work_create(&work, &error))
+    if (inmo_work_create(&work, &error) || inmo_view_warm(view, NULL, &error))
         return 1;
     for (int n = 0; n < requests; n++) {
         const char *history[HISTORY];

@@ -526,6 +526,11 @@ INMO_API enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct
  * inmo_freshness.refreshing says so. Errors: MEMORY (no thread). */
 INMO_API enum inmo_status inmo_view_refresh_in_background(struct inmo_view *view, struct inmo_error *error);
 
+/* Makes now what requests would otherwise make when they first need it (walks from the items of their histories), so that
+ * no request is slower than the others. After a refresh nothing is left to make. Errors: MEMORY, INTERRUPTED. */
+INMO_API enum inmo_status inmo_view_warm(const struct inmo_view *view, const struct inmo_hooks *hooks,
+                                         struct inmo_error *error);
+
 struct inmo_freshness {
     uint64_t events;             /* observed and forgotten so far */
     uint64_t pending;            /* of these, not in the snapshot yet */

@@ -3,6 +3,7 @@
 #include "graph/graph.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,13 +50,17 @@ enum inmo_status inmo_csr_union(int32_t users, int32_t items, const struct inmo_
         goto done;
     }
     offset[0] = 0;
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t u = 0; u < users; u++)
-        offset[u + 1] = offset[u] + merge_row(lists, count, u, NULL);
+        offset[u + 1] = merge_row(lists, count, u, NULL);
+    for (int32_t u = 0; u < users; u++)
+        offset[u + 1] += offset[u];
     column = inmo_alloc((size_t)offset[users], sizeof *column);
     if (!column) {
         status = inmo_fail_memory(error, "a list of interactions");
         goto done;
     }
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t u = 0; u < users; u++)
         merge_row(lists, count, u, column + offset[u]);
     *merged = (struct inmo_csr){users, items, offset, column};

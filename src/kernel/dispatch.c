@@ -13,13 +13,16 @@ extern const struct inmo_kernels inmo_kernels_avx2;
 #ifdef INMO_HAVE_avx512
 extern const struct inmo_kernels inmo_kernels_avx512;
 #endif
+#ifdef INMO_HAVE_avx512vnni
+extern const struct inmo_kernels inmo_kernels_avx512vnni;
+#endif
 #ifdef INMO_HAVE_neon
 extern const struct inmo_kernels inmo_kernels_neon;
 #endif
 
 const struct inmo_kernels *inmo_kernels_at(int n)
 {
-    const struct inmo_kernels *runnable[4] = {&inmo_kernels_plain};
+    const struct inmo_kernels *runnable[5] = {&inmo_kernels_plain};
     int count = 1;
 #ifdef INMO_HAVE_avx2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -29,6 +32,10 @@ const struct inmo_kernels *inmo_kernels_at(int n)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         runnable[count++] = &inmo_kernels_avx512;
+#endif
+#ifdef INMO_HAVE_avx512vnni
+    if (count > 2 && __builtin_cpu_supports("avx512vnni"))
+        runnable[count++] = &inmo_kernels_avx512vnni;
 #endif
 #ifdef INMO_HAVE_neon
     runnable[count++] = &inmo_kernels_neon;

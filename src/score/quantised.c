@@ -38,7 +38,7 @@ static float largest_size(const float *x, int dim)
 {
     float most = 0;
     for (int j = 0; j < dim; j++)
-        most = fmaxf(most, fabsf(x[j]));
+        most = fabsf(x[j]) > most ? fabsf(x[j]) : most;
     return most;
 }
 
@@ -113,6 +113,7 @@ struct inmo_scan_pass {
     const struct inmo_quantised *quantised;
     struct inmo_scan_query *query;
     const struct inmo_bytes_query *bytes;
+    float floor;             /* at least k rows have this score, known from a few boosted ones before the pass */
     struct inmo_top low;     /* the k largest lower bounds */
     int32_t closed, boosted; /* how far the two lists have been walked */
     int32_t waiting; /* rows not scored yet, ascending, their upper bounds, and what is added to their scores */
@@ -123,7 +124,9 @@ struct inmo_scan_pass {
 /* At least k rows have this score or more. */
 static float bound(const struct inmo_scan_pass *pass)
 {
-    return fmaxf(inmo_top_bound(&pass->low), inmo_top_bound(&pass->query->top));
+    float low = inmo_top_bound(&pass->low), scored = inmo_top_bound(&pass->query->top);
+    float known = low > scored ? low : scored;
+    return known > pass->floor ? known : pass->floor;
 }
 
 static void drop_hopeless(struct inmo_scan_pass *pass)
@@ -205,6 +208,30 @@ static int is_closed(struct inmo_scan_pass *pass, int32_t n)
     return pass->closed < query->closed_count && query->closed[pass->closed] == n;
 }
 
+/* The k-th best of some rows with high boosts is a floor under the k best of all: with it the pass lets few rows through
+ * from its first tile on. */
+static float find_floor(struct inmo_scan_pass *pass, const uint8_t *left_out)
+{
+    enum { MOST_K = 64 };
+    const struct inmo_scan_query *query = pass->query;
+    int32_t k = query->top.k, best[MOST_K], dim = pass->quantised->dim, scored = 0;
+    float score[MOST_K], mean = 0;
+    struct inmo_top top = {k, 0, score, best};
+    if (k > MOST_K || query->boosted_count < k)
+        return -INFINITY;
+    for (int32_t n = 0; n < query->boosted_count; n++)
+        mean += query->boost[n] / (float)query->boosted_count;
+    for (int32_t n = 0; n < query->boosted_count && scored < 4 * k; n++)
+        if (query->boost[n] > 3 * mean && (!left_out || !left_out[query->boosted[n]]) &&
+            !is_closed(pass, query->boosted[n])) {
+            const float *x = pass->quantised->exact + (int64_t)query->boosted[n] * dim;
+            inmo_top_add(&top, inmo_kernels()->dot(dim, query->vector, x) + query->boost[n], query->boosted[n]);
+            scored++;
+        }
+    pass->closed = 0;
+    return inmo_top_bound(&top);
+}
+
 /* A tile of rows, of which the upper bounds are known. */
 static void take_tile(struct inmo_scan_pass *pass, const uint8_t *left_out, int32_t begin, int32_t rows,
                       const float *high)
@@ -239,8 +266,9 @@ static size_t query_bytes(const struct inmo_quantised *quantised, const struct i
 }
 
 /* Memory: upper bounds of a tile for TOGETHER queries, the queries in bytes, then what each takes. */
-static enum inmo_status prepare(const struct inmo_quantised *quantised, struct inmo_scan_query *query, size_t count,
-                                struct inmo_scan_space *space, struct inmo_error *error)
+static enum inmo_status prepare(const struct inmo_quantised *quantised, const uint8_t *left_out,
+                                struct inmo_scan_query *query, size_t count, struct inmo_scan_space *space,
+                                struct inmo_error *error)
 {
     size_t bounds = TOGETHER * TILE * sizeof(float), rounded = whole_lines(count * sizeof(struct inmo_bytes_query));
     size_t bytes = bounds + rounded;
@@ -275,6 +303,7 @@ static enum inmo_status prepare(const struct inmo_quantised *quantised, struct i
         pass->closed = pass->boosted = pass->waiting = 0;
         query[n].top.count = 0;
         query[n].scored = 0;
+        pass->floor = find_floor(pass, left_out);
         at += query_bytes(quantised, query + n);
     }
     return INMO_OK;
@@ -286,7 +315,7 @@ enum inmo_status inmo_quantised_scan(const struct inmo_quantised *quantised, con
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int64_t blocks = block_count(quantised);
-    enum inmo_status status = prepare(quantised, query, count, space, error);
+    enum inmo_status status = prepare(quantised, left_out, query, count, space, error);
     float *high = space->memory;  // (TOGETHER, rows of the tile)
     for (int64_t first = 0; first < blocks && !status; first += TILE / BLOCK) {
         int64_t some = blocks - first < TILE / BLOCK ? blocks - first : TILE / BLOCK;

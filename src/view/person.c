@@ -200,11 +200,10 @@ static enum inmo_status find_user(const struct inmo_view *view, const char *id, 
     *user = inmo_names_find(&view->users, id);
     if (*user >= 0 && inmo_overlay_has_user(&view->overlay, *user))
         return INMO_OK;
-    return inmo_fail(
-        error, INMO_UNKNOWN,
-        "user '%s' is in neither the model nor the observed interactions; recommend by `items` "
-        "instead (a,b,c), or add some of theirs (`observed` LOG)",
-        id);
+    return inmo_fail(error, INMO_UNKNOWN,
+                     "user '%s' is in neither the model nor the observed interactions; recommend by `items` "
+                     "instead (a,b,c), or add some of theirs (`observed` LOG)",
+                     id);
 }
 
 /* Puts the history together, in seen: the snapshot's part first. *past is how long that is. */

@@ -86,6 +86,8 @@ enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hoo
         status = inmo_overlay_merge(&overlay, users, items, &graph, &fate, error);
     if (!status)
         status = inmo_snapshot_make(view->model, graph, fate, hooks, &made, error);
+    if (!status && made->scorer.walks) /* nobody waits for it, and then no request has to make any */
+        status = inmo_walks_complete(made->scorer.walks, hooks, error);
     if (!status)
         status = put_in_place(view, made, count, inmo_now() - start, error);
     if (status)

@@ -315,6 +315,18 @@ enum inmo_status inmo_view_fold_newcomers(struct inmo_view *view, struct inmo_er
     return status;
 }
 
+enum inmo_status inmo_view_warm(const struct inmo_view *view, const struct inmo_hooks *hooks,
+                                struct inmo_error *error)
+{
+    struct inmo_snapshot *snapshot = inmo_view_snapshot(view);
+    const int32_t *popular = NULL;
+    enum inmo_status status = inmo_snapshot_popular(snapshot, &popular, error);
+    if (!status && snapshot->scorer.walks)
+        status = inmo_walks_complete(snapshot->scorer.walks, hooks, error);
+    inmo_snapshot_release(snapshot);
+    return status;
+}
+
 void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *freshness)
 {
     inmo_view_read_lock(view);

@@ -244,43 +244,51 @@ static int lightgcn_memory_width(int dim, int layers)
     return layers > 0 ? dim : 0;
 }
 
+/* sum += x, or sum = x for the first of them. */
+static void add_layer(const struct inmo_graph *graph, int dim, int is_first, const float *x, float *sum)
+{
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t v = 0; v < graph->nodes; v++)
+        for (size_t j = (size_t)v * (size_t)dim; j < ((size_t)v + 1) * (size_t)dim; j++)
+            sum[j] = (is_first ? 0 : sum[j]) + x[j];
+}
+
+/* Fresh memory is what a view waits for longest, so layers go back and forth between one spare array and r, so that the
+ * last of them, which reads the spare one, ends in r. */
 static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e,
                               float *r, float *sums)
 {
     size_t width = (size_t)dim, size = (size_t)graph->nodes * width;
-    float *z[2] = {NULL, NULL};
-    float mean = 1 / (float)(layers + 1);
+    float *spare = NULL, *sum = NULL, mean = 1 / (float)(layers + 1);  // sum: of all layers but the last
+    const float *x = e;
     int status = -1;
     (void)own;
-    z[0] = inmo_alloc(size, sizeof(float));
-    z[1] = inmo_alloc(size, sizeof(float));
-    if (!z[0] || !z[1])
+    spare = layers > 1 ? inmo_alloc(size, sizeof *spare) : NULL;
+    sum = layers > 1 ? (sums ? sums : inmo_alloc(size, sizeof *sum)) : NULL;
+    if (layers > 1 && (!spare || !sum))
         goto done;
-    memset(r, 0, size * sizeof *r);
     for (int l = 1; l <= layers; l++) {
-        const float *x = l == 1 ? e : z[(l - 1) & 1];
-        float *out = z[l & 1];
-        if (sums && l == layers)
-            memcpy(sums, r, size * sizeof *r);
+        float *out = (layers - l) % 2 ? spare : r;
         propagate(graph, dim, x, l == 1, NULL, out);
-#pragma omp parallel for schedule(static) num_threads(inmo_threads())
-        for (int32_t v = 0; v < graph->nodes; v++)
-            for (size_t j = (size_t)v * width; j < ((size_t)v + 1) * width; j++)
-                r[j] += out[j];
+        if (l < layers)
+            add_layer(graph, dim, l == 1, out, sum);
+        x = out;
     }
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < graph->nodes; v++) {
         float root = graph->root_degree[v];
         for (size_t j = (size_t)v * width; j < ((size_t)v + 1) * width; j++) {
-            r[j] = mean * (e[j] + root * r[j]);
+            float before = sum ? sum[j] : 0;
+            r[j] = mean * (e[j] + root * (layers > 0 ? before + r[j] : 0));
             if (sums && layers > 0)
-                sums[j] = e[j] + root * sums[j];
+                sums[j] = e[j] + root * before;
         }
     }
     status = 0;
 done:
-    inmo_free(z[1]);
-    inmo_free(z[0]);
+    if (sum != sums)
+        inmo_free(sum);
+    inmo_free(spare);
     return status;
 }
 
