@@ -543,6 +543,7 @@ struct inmo_freshness {
 INMO_API void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *freshness);
 
 struct inmo_query {
+    size_t size;              /* set by inmo_query_init */
     const char *user;         /* a user in the view, or NULL */
     const char *const *items; /* the history of somebody unseen; with a user, taken beside theirs */
     size_t item_count;
@@ -553,7 +554,11 @@ struct inmo_query {
     const char *const *deny; /* never these */
     size_t deny_count;
 };
-INMO_API void inmo_query_init(struct inmo_query *query);
+INMO_API void inmo_query_init_sized(struct inmo_query *query, size_t size);
+static inline void inmo_query_init(struct inmo_query *query)
+{
+    inmo_query_init_sized(query, sizeof *query);
+}
 
 struct inmo_entry {
     const char *id;

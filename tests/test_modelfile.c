@@ -80,7 +80,9 @@ static void test_round_trip(void **state)
             same_lists(before, after, &query);
         }
         if (!saved->kind->provider || saved->kind->provider->inductive) {
-            query = (struct inmo_query){.items = history, .item_count = COUNT(history), .k = 20};
+            inmo_query_init(&query);
+            query.items = history;
+            query.item_count = COUNT(history);
             same_lists(before, after, &query);
         }
         must(inmo_model_save(loaded, "again", 1, &error)); /* a loaded model saves to the same bytes */

@@ -380,18 +380,25 @@ static void test_recommend_all(void **state)
             struct world world = open_world(models[m], news);
             struct everybody all = {world.view, options & 1 ? 4 : 100, options & 2, 0, 0, 0};
             inmo_set_threads(1 + (options & 1));
-            must(inmo_recommend_all(world.view, &(struct inmo_query){.k = all.k, .include_seen = all.include_seen},
+            must(inmo_recommend_all(world.view,
+                                    &(struct inmo_query){.size = sizeof(struct inmo_query),
+                                                         .k = all.k,
+                                                         .include_seen = all.include_seen},
                                     NULL, compare_row, &all, &error));
             assert_int_equal(all.rows, m < INDUCTIVE ? USERS + 1 : USERS); /* zoe is none of a lookup model's */
             all.rows = all.next = 0;
             all.stop_after = 3;
             must_fail(inmo_recommend_all(world.view,
-                                         &(struct inmo_query){.k = all.k, .include_seen = all.include_seen}, NULL,
-                                         compare_row, &all, &error),
+                                         &(struct inmo_query){.size = sizeof(struct inmo_query),
+                                                              .k = all.k,
+                                                              .include_seen = all.include_seen},
+                                         NULL, compare_row, &all, &error),
                       INMO_INTERRUPTED, "stopped");
             assert_int_equal(all.rows, 3);
-            must_fail(inmo_recommend_all(world.view, &(struct inmo_query){.k = 0, .include_seen = 0}, NULL,
-                                         compare_row, &all, &error),
+            must_fail(inmo_recommend_all(
+                          world.view,
+                          &(struct inmo_query){.size = sizeof(struct inmo_query), .k = 0, .include_seen = 0}, NULL,
+                          compare_row, &all, &error),
                       INMO_USAGE, "`k`: found 0");
             close_world(&world);
         }
@@ -475,8 +482,9 @@ static enum inmo_status run_call(int call, const struct world *world, const stru
     case 2: status = inmo_explain(world->view, &query, "i3", &explanation, error); break;
     case 3: status = inmo_similar(world->view, "i3", NULL, 5, &list, error); break;
     default:
-        status = inmo_recommend_all(world->view, &(struct inmo_query){.k = 5, .include_seen = 0}, NULL, count_rows,
-                                    &rows, error);
+        status = inmo_recommend_all(
+            world->view, &(struct inmo_query){.size = sizeof(struct inmo_query), .k = 5, .include_seen = 0}, NULL,
+            count_rows, &rows, error);
         break;
     }
     if (status != INMO_OK)

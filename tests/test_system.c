@@ -275,8 +275,9 @@ static void test_new_items(void **state)
         struct inmo_list *list = NULL;
         int found = 0;
         must(inmo_view_create(model, log, &view, &error));
-        must(inmo_recommend_all(view, &(struct inmo_query){.k = 7, .include_seen = 0}, NULL, compare_row, view,
-                                &error));
+        must(inmo_recommend_all(view,
+                                &(struct inmo_query){.size = sizeof(struct inmo_query), .k = 7, .include_seen = 0},
+                                NULL, compare_row, view, &error));
         inmo_query_init(&query);
         query.user = "user-8"; /* of the same quarter as 0 and 4 */
         query.k = 100;

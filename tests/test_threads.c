@@ -74,7 +74,8 @@ static int add_row(void *context, const char *user, size_t count, const struct i
 static uint64_t answer_all(const struct inmo_view *view)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    enum inmo_status status = inmo_recommend_all(view, &(struct inmo_query){.k = 5}, NULL, add_row, &hash, NULL);
+    enum inmo_status status = inmo_recommend_all(
+        view, &(struct inmo_query){.size = sizeof(struct inmo_query), .k = 5}, NULL, add_row, &hash, NULL);
     mix(&hash, &status, sizeof status);
     return hash;
 }

@@ -162,7 +162,9 @@ static void check_model(const struct inmo_model *model, const char *user)
     query.user = user;
     query.k = 8;
     must(inmo_recommend(view, &query, &list, &error));
-    must(inmo_recommend_all(view, &(struct inmo_query){.k = 8, .include_seen = 0}, NULL, keep_row, &rows, &error));
+    must(inmo_recommend_all(view,
+                            &(struct inmo_query){.size = sizeof(struct inmo_query), .k = 8, .include_seen = 0},
+                            NULL, keep_row, &rows, &error));
     assert_int_equal(list->count, rows.count);
     for (size_t n = 0; n < list->count; n++) {
         struct inmo_explanation *why = NULL;

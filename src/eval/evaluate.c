@@ -141,6 +141,43 @@ static enum inmo_status choose_candidates(struct evaluation *run, const struct g
     return INMO_OK;
 }
 
+/* Users of whom the model can use nothing get the most popular candidates, as they would from a view. */
+static enum inmo_status fall_back(struct evaluation *run, const struct inmo_rank *job, struct inmo_error *error)
+{
+    int32_t items = run->data->items.count, *order = NULL;
+    uint8_t *closed = NULL;
+    float *score = NULL;
+    enum inmo_status status = INMO_OK;
+    for (int32_t n = 0; n < run->count && !status; n++) {
+        int32_t *list = run->top + (size_t)n * (size_t)run->longest;
+        struct inmo_top top = {run->longest, 0, NULL, list};
+        if (!inmo_user_falls_back(run->model, &run->bound, run->who[n]))
+            continue;
+        if (!order) {
+            closed = inmo_alloc((size_t)items, 1);
+            score = inmo_alloc((size_t)run->longest, sizeof *score);
+            status = closed && score ? inmo_popular_order(run->graph, &order, error)
+                                     : inmo_fail_memory(error, "evaluation");
+        }
+        if (status)
+            break;
+        memset(closed, job->candidate != NULL, (size_t)items);
+        for (int32_t c = 0; job->candidate && c < job->candidates; c++)
+            closed[job->candidate[c]] = 0;
+        for (int m = 0; m < 4; m++)
+            for (int64_t e = 0; job->mask[m] && e < inmo_csr_degree(job->mask[m], run->who[n]); e++)
+                closed[job->mask[m]->column[job->mask[m]->offset[run->who[n]] + e]] = 1;
+        top.score = score;
+        inmo_popular_top(run->graph, order, closed, NULL, 0, &top);
+        for (int32_t j = top.count; j < run->longest; j++)
+            list[j] = -1;
+    }
+    inmo_free(score);
+    inmo_free(closed);
+    inmo_free(order);
+    return status;
+}
+
 static enum inmo_status rank_all(struct evaluation *run, const struct group_rule *rule,
                                  const struct inmo_hooks *hooks, struct inmo_error *error)
 {
@@ -159,7 +196,8 @@ static enum inmo_status rank_all(struct evaluation *run, const struct group_rule
         job.candidate = run->candidate;
         job.candidates = run->candidates;
     }
-    return inmo_rank(&job, hooks, error);
+    status = inmo_rank(&job, hooks, error);
+    return status ? status : fall_back(run, &job, error);
 }
 
 static int in_group(const struct evaluation *run, const struct group_rule *rule, int32_t u)

@@ -197,7 +197,9 @@ enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct i
 {
     struct stretch stretch = {.view = view, .query = query};
     int32_t users;
-    enum inmo_status status = inmo_check_k(query->k, error);
+    enum inmo_status status = inmo_check_query(query, error);
+    if (!status)
+        status = inmo_check_k(query->k, error);
     if (!status && (query->user || query->item_count > 0))
         status = inmo_fail(error, INMO_USAGE, "lists for all users take no user and no items");
     if (status)

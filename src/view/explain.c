@@ -9,6 +9,7 @@
  * sum is the score here, too, by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
+#include "view/list.h"
 #include "view/person.h"
 
 #include <stdlib.h>
@@ -265,9 +266,13 @@ enum inmo_status inmo_explain(const struct inmo_view *view, const struct inmo_qu
                               struct inmo_explanation **out, struct inmo_error *error)
 {
     struct inmo_explanation *explanation = NULL;
-    struct reasons reasons = {.view = view, .work = inmo_view_borrow(view)};
-    enum inmo_status status = reasons.work ? explain(&reasons, query, item, &explanation, error)
-                                           : inmo_fail_memory(error, "the explanation");
+    struct reasons reasons = {.view = view};
+    enum inmo_status status = inmo_check_query(query, error);
+    if (status)
+        return status;
+    reasons.work = inmo_view_borrow(view);
+    status = reasons.work ? explain(&reasons, query, item, &explanation, error)
+                          : inmo_fail_memory(error, "the explanation");
     if (!status)
         *out = explanation;
     inmo_view_give_back(view, reasons.work);

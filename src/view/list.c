@@ -2,13 +2,20 @@
 #include "view/list.h"
 
 #include "base/memory.h"
+#include "base/setting.h"
 #include "base/status.h"
 
 #include <string.h>
 
-void inmo_query_init(struct inmo_query *query)
+void inmo_query_init_sized(struct inmo_query *query, size_t size)
 {
-    *query = (struct inmo_query){.k = 20};
+    const struct inmo_query defaults = {.k = 20};
+    inmo_sized_fill(query, size, &defaults, sizeof defaults);
+}
+
+enum inmo_status inmo_check_query(const struct inmo_query *query, struct inmo_error *error)
+{
+    return inmo_sized_check(query, sizeof *query, "inmo_query", error);
 }
 
 void inmo_list_free(struct inmo_list *list)

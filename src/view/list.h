@@ -9,4 +9,7 @@ struct inmo_list *inmo_list_copy(const struct inmo_list *list);
 /* INMO_USAGE unless a list can be that long. */
 enum inmo_status inmo_check_k(int k, struct inmo_error *error);
 
+/* INMO_USAGE for a query of another version's size. */
+enum inmo_status inmo_check_query(const struct inmo_query *query, struct inmo_error *error);
+
 #endif

@@ -353,7 +353,9 @@ enum inmo_status inmo_recommend_many(const struct inmo_view *view, struct inmo_w
 {
     struct request request = {.view = view, .work = work, .tasks = count};
     struct inmo_list *list;
-    enum inmo_status status = inmo_view_fold_newcomers((struct inmo_view *)view, error);
+    enum inmo_status status = count > 0 ? inmo_check_query(queries, error) : INMO_OK;
+    if (!status)
+        status = inmo_view_fold_newcomers((struct inmo_view *)view, error);
     if (status)
         return status;
     inmo_work_empty(work);
