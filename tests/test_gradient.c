@@ -37,10 +37,10 @@ static void check_golden(const char *name)
                     1e-2); /* it can fail */
         inmo_stepper_run(golden.stepper, (int64_t)s, alpha, golden.options.learning_rate);
     }
-    inmo_stepper_settle(golden.stepper);
+    inmo_stepper_catch_up(golden.stepper);
     assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "after")) < 2e-5);
     assert_int_equal(inmo_represent(golden.stepper->kind, &golden.stepper->binding, golden.options.layers,
-                                    golden.stepper->parameter, inmo_stepper_own(golden.stepper), 1, 0, found, NULL,
+                                    golden.stepper->parameter, inmo_stepper_weights(golden.stepper), 1, 0, found, NULL,
                                     NULL),
                      INMO_OK);
     assert_true(distance(found, json_object_get(golden.json, "representations")) < 2e-5);

@@ -123,7 +123,7 @@ static void test_against_dense(void **state)
             schedule, worst, worst_dense, naive_gap);
         assert_true(naive_gap > 100);
         assert_true(worst < worst_dense); /* which rounds in every step */
-        inmo_lazy_settle(&world.lazy);
+        inmo_lazy_catch_up(&world.lazy);
         for (int n = 0; n < SIZE; n++) { /* and the moments, all of them */
             assert_near(world.m[n], m[n], 2e-6 * (fabs(m[n]) + 1e-9));
             assert_near(world.root[n], sqrt(v[n]), 2e-5 * (sqrt(v[n]) + 1e-12));
@@ -167,8 +167,8 @@ static void test_same_bytes(void **state)
     inmo_set_threads(1);
     assert_memory_equal(one.parameter, two.parameter, sizeof one.parameter);
     assert_memory_equal(one.parameter, restored.parameter, sizeof one.parameter);
-    inmo_lazy_settle(&one.lazy);
-    inmo_lazy_settle(&restored.lazy);
+    inmo_lazy_catch_up(&one.lazy);
+    inmo_lazy_catch_up(&restored.lazy);
     assert_memory_equal(one.parameter, restored.parameter, sizeof one.parameter);
     assert_memory_equal(one.m, restored.m, sizeof one.m);
     assert_memory_equal(one.root, restored.root, sizeof one.root);
@@ -209,7 +209,7 @@ static void test_training(void **state)
         inmo_adam_rows(dense->parameter_rows, options.dim, inmo_adam_at(options.learning_rate, step + 1), whole,
                        dense->m, dense->root, dense->parameter);
     }
-    inmo_stepper_settle(lazy);
+    inmo_stepper_catch_up(lazy);
     for (size_t n = 0; n < size; n++) {
         double begin = options.init_scale * inmo_random_normal(inmo_key(options.seed, INMO_STREAM_INIT), n);
         worst = fmax(worst, fabs((double)lazy->parameter[n] - dense->parameter[n]));

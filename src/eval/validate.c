@@ -81,18 +81,12 @@ void inmo_validation_sample(struct inmo_validation *validation, int32_t most, ui
     validation->count = (int32_t)inmo_ascending(validation->who, most);
 }
 
-enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_rank *source,
+enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_scorer *scorer,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error)
 {
     const struct inmo_csr *truth = validation->truth;
     struct inmo_metrics sum = {0};
     struct inmo_rank job = {
-        .dim = source->dim,
-        .user = source->user,
-        .item = source->item,
-        .fill = source->fill,
-        .walks = source->walks,
-        .items = truth->columns,
         .who = validation->who,
         .count = validation->count,
         .mask = {validation->seen},
@@ -101,7 +95,9 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
         .k = validation->k,
         .top_item = validation->top,
     };
-    enum inmo_status status = inmo_rank(&job, hooks, error);
+    enum inmo_status status;
+    inmo_scorer_source(scorer, &job);
+    status = inmo_rank(&job, hooks, error);
     if (status)
         return status;
     for (int32_t n = 0; n < validation->count; n++) {

@@ -5,7 +5,7 @@
 
 #include "base/csr.h"
 #include "base/status.h"
-#include "score/rank.h"
+#include "score/scorer.h"
 
 struct inmo_validation;
 /* truth: items to find; seen: items to mask; both are borrowed. only_seen: 1 if items without training interactions
@@ -15,9 +15,8 @@ enum inmo_status inmo_validation_new(const struct inmo_csr *truth, const struct 
 /* From now on, validates on a random sample of at most `most` users; 0: on all. */
 void inmo_validation_sample(struct inmo_validation *validation, int32_t most, uint64_t seed);
 void inmo_validation_free(struct inmo_validation *validation);
-/* Mean NDCG@k over the users with truth items, or over the sample. Only the members of source that say where scores
- * come from are used. */
-enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_rank *source,
+/* Mean NDCG@k over the users with truth items, or over the sample, by the scorer as it was last refreshed. */
+enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_scorer *scorer,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error);
 
 #endif

@@ -286,6 +286,7 @@ static enum inmo_status finish_binding(const struct inmo_model *model, const str
         made->graph_item[i] = node < 0 ? -1 : node - graph->users;
     }
     bind_rows(model, graph, graph_node, made);
+    made->graph = graph;
     made->binding = (struct inmo_binding){graph, model->dim, model->rows, made->row_of_node, made->node_of_row, 0};
     while (model->node_of_row && made->binding.user_rows < model->rows &&
            model->node_of_row[made->binding.user_rows] < model->users.count)

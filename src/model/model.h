@@ -94,9 +94,11 @@ enum inmo_status inmo_model_add_tensor(struct inmo_model *model, int64_t rows, i
 /* The model's parameters on another set of users and items, matched by external id. */
 struct inmo_model_binding {
     struct inmo_binding binding;
-    int32_t *row_of_node;  // (nodes)
-    int32_t *node_of_row;  // (rows) -1 where the graph does not have the node
-    int32_t *model_user;   // (users of the graph) number in the model, or -1
+    const struct inmo_graph *graph; /* whose numbers scores have: the binding's, or what that was before training
+                                       renumbered it (graph/order.h) */
+    int32_t *row_of_node;           // (nodes)
+    int32_t *node_of_row;           // (rows) -1 where the graph does not have the node
+    int32_t *model_user;            // (users of the graph) number in the model, or -1
     int32_t *model_item;
     int32_t *graph_item;  // (items of the model) number in the graph, or -1
 };

@@ -40,7 +40,7 @@ struct inmo_tensor_rule {
 };
 enum { INMO_SYSTEM_TENSORS = 16 };
 
-struct inmo_learner;
+struct inmo_learning_state;
 struct inmo_learning {
     int adam; /* 1: the block has moments; 0: they are NULL */
     /* Rows and columns of each tensor, in the order of the rules. All are F32. */
@@ -48,11 +48,11 @@ struct inmo_learning {
                   struct inmo_tensor *tensor);
     /* Fills the starting parameters; everything a step needs is allocated here. The graph is that of the model. */
     enum inmo_status (*create)(const struct inmo_graph *graph, const struct inmo_train_options *options,
-                               float *parameter, struct inmo_learner **learner, struct inmo_error *error);
-    void (*destroy)(struct inmo_learner *learner);
-    int64_t (*steps_per_epoch)(const struct inmo_learner *learner);
+                               float *parameter, struct inmo_learning_state **learner, struct inmo_error *error);
+    void (*destroy)(struct inmo_learning_state *learner);
+    int64_t (*steps_per_epoch)(const struct inmo_learning_state *learner);
     /* Step 0, 1, ... of the run, which changes the block. Returns the loss; one that is not finite ends the run. */
-    double (*step)(struct inmo_learner *learner, const struct inmo_block *block, int64_t step,
+    double (*step)(struct inmo_learning_state *learner, const struct inmo_block *block, int64_t step,
                    double learning_rate);
 };
 

@@ -3,21 +3,8 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "graph/order.h"
 #include "kernel/kernel.h"
-
-void inmo_scorer_close(struct inmo_scorer *scorer)
-{
-    inmo_walks_free(scorer->walks);
-    inmo_head_source_close(&scorer->head);
-    inmo_free(scorer->base);
-    inmo_free(scorer->memory);
-    inmo_free(scorer->r);
-    if (scorer->state)
-        scorer->model->kind->system->close(scorer->state);
-    if (scorer->holds_blas)
-        inmo_blas_release();
-    *scorer = (struct inmo_scorer){0};
-}
 
 struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user)
 {
@@ -39,11 +26,32 @@ static void fill_scores(const void *context, const int32_t *who, int32_t count, 
     }
 }
 
-static enum inmo_status open_system(struct inmo_scorer *scorer, const struct inmo_model_binding *bound,
-                                    struct inmo_error *error)
+static void close_state(struct inmo_scorer *scorer)
+{
+    if (scorer->state)
+        scorer->model->kind->system->close(scorer->state);
+    scorer->state = NULL;
+}
+
+void inmo_scorer_close(struct inmo_scorer *scorer)
+{
+    inmo_walks_free(scorer->walks);
+    inmo_head_source_close(&scorer->head);
+    inmo_free(scorer->base);
+    inmo_free(scorer->memory);
+    inmo_free(scorer->r);
+    close_state(scorer);
+    if (scorer->holds_blas)
+        inmo_blas_release();
+    *scorer = (struct inmo_scorer){0};
+}
+
+static enum inmo_status open_system(struct inmo_scorer *scorer, struct inmo_error *error)
 {
     const struct inmo_system *system = scorer->model->kind->system;
-    enum inmo_status status = system->open(scorer->model, bound, &scorer->state, error);
+    enum inmo_status status;
+    close_state(scorer);
+    status = system->open(scorer->model, scorer->bound, &scorer->state, error);
     if (status)
         return status;
     if (system->vectors)
@@ -53,52 +61,75 @@ static enum inmo_status open_system(struct inmo_scorer *scorer, const struct inm
     return INMO_OK;
 }
 
-static enum inmo_status represent(struct inmo_scorer *scorer, const struct inmo_model_binding *bound, double alpha,
-                                  int for_serving, struct inmo_error *error)
+static enum inmo_status represent(struct inmo_scorer *scorer, double alpha, struct inmo_error *error)
 {
     const struct inmo_model *model = scorer->model;
     const struct inmo_provider *provider = model->kind->provider;
+    const struct inmo_binding *binding = &scorer->bound->binding;
     const struct inmo_graph *graph = scorer->graph;
     enum inmo_status status;
-    if (for_serving) {
-        size_t width = (size_t)inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
-        scorer->memory = inmo_alloc((size_t)scorer->graph->nodes * width, sizeof(float));
-        scorer->base = inmo_alloc_zero(2 * (size_t)provider->base_rows * (size_t)model->dim, sizeof(float));
-        if (!scorer->memory || !scorer->base)
-            return inmo_fail_memory(error, "the representations");
-        if (provider->base && provider->base(&bound->binding, model->parameter, model->own, scorer->base))
-            return inmo_fail_memory(error, "the representations");
-    }
-    status = inmo_represent(model->kind, &bound->binding, model->layers, model->parameter, model->own, alpha,
+    if (scorer->base && provider->base && provider->base(binding, model->parameter, model->own, scorer->base))
+        return inmo_fail_memory(error, "the representations");
+    status = inmo_represent(model->kind, binding, model->layers, model->parameter, model->own, alpha,
                             model->popularity, scorer->r, scorer->memory, error);
+    if (!status) /* so that items of equal scores rank alike whatever training's numbers are */
+        status = inmo_order_restore(binding->graph, scorer->dim, scorer->r, error);
     if (!status && model->kind->head) {
+        inmo_head_source_close(&scorer->head);
         status = inmo_head_source_open(&scorer->head, model->kind->head, scorer->dim, inmo_model_head(model),
                                        scorer->r, graph->users, graph->items, error);
         scorer->fill = scorer->head.fill;
     }
-    if (!status && model->walks > 0)
+    if (!status && model->walks > 0 && !scorer->walks) {
         status =
             inmo_walks_open(graph, model->walks, model->popularity, model->walk_neighbours, &scorer->walks, error);
-    if (!status && scorer->walks && !for_serving)
-        status = inmo_walks_complete(scorer->walks, NULL, error);
+        if (!status && !scorer->for_serving)
+            status = inmo_walks_complete(scorer->walks, NULL, error);
+    }
     return status;
+}
+
+enum inmo_status inmo_scorer_make(struct inmo_scorer *scorer, const struct inmo_model *model,
+                                  const struct inmo_model_binding *bound, int for_serving, struct inmo_error *error)
+{
+    const struct inmo_model_kind *kind = model->kind;
+    size_t nodes = (size_t)bound->graph->nodes;
+    int complete;
+    *scorer = (struct inmo_scorer){.model = model,
+                                   .bound = bound,
+                                   .graph = bound->graph,
+                                   .dim = inmo_model_width(model),
+                                   .for_serving = for_serving,
+                                   .holds_blas = 1};
+    inmo_blas_hold();
+    scorer->by_dot = scorer->dim > 0 && !kind->head;
+    scorer->r = inmo_alloc(nodes * (size_t)scorer->dim, sizeof(float));
+    complete = scorer->r != NULL;
+    if (for_serving && kind->provider) {
+        size_t width = (size_t)inmo_backbone_memory_width(kind->backbone, model->dim, model->layers);
+        scorer->memory = inmo_alloc(nodes * width, sizeof(float));
+        scorer->base = inmo_alloc_zero(2 * (size_t)kind->provider->base_rows * (size_t)model->dim, sizeof(float));
+        complete = complete && scorer->memory && scorer->base;
+    }
+    if (complete)
+        return INMO_OK;
+    inmo_scorer_close(scorer);
+    return inmo_fail_memory(error, "the representations");
+}
+
+enum inmo_status inmo_scorer_refresh(struct inmo_scorer *scorer, double alpha, struct inmo_error *error)
+{
+    return scorer->model->kind->system ? open_system(scorer, error) : represent(scorer, alpha, error);
 }
 
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
                                   const struct inmo_model_binding *bound, double alpha, int for_serving,
                                   struct inmo_error *error)
 {
-    const struct inmo_graph *graph = bound->binding.graph;
-    enum inmo_status status;
-    *scorer = (struct inmo_scorer){.model = model, .graph = graph, .dim = inmo_model_width(model), .holds_blas = 1};
-    inmo_blas_hold();
-    scorer->by_dot = scorer->dim > 0 && !model->kind->head;
-    scorer->r = inmo_alloc((size_t)graph->nodes * (size_t)scorer->dim, sizeof(float));
-    if (!scorer->r)
-        status = inmo_fail_memory(error, "the representations");
-    else
-        status = model->kind->system ? open_system(scorer, bound, error)
-                                     : represent(scorer, bound, alpha, for_serving, error);
+    enum inmo_status status = inmo_scorer_make(scorer, model, bound, for_serving, error);
+    if (status)
+        return status;
+    status = inmo_scorer_refresh(scorer, alpha, error);
     if (status)
         inmo_scorer_close(scorer);
     return status;

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CHECKPOINT_VERSION = 2, MOST_ARRAYS = 6 };
+enum { CHECKPOINT_VERSION = 2, MOST_ARRAYS = 4 + INMO_LEARNER_ARRAYS };
 
 static uint64_t hash_csr(uint64_t seed, const struct inmo_csr *csr)
 {
@@ -52,27 +52,19 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
     return INMO_OK;
 }
 
-/* NULL: the steps update all rows, or without Adam. */
-static struct inmo_lazy *lazy_of(const struct inmo_trainer *trainer)
-{
-    return trainer->stepper && trainer->stepper->lazy.touched ? &trainer->stepper->lazy : NULL;
-}
-
 /* The run's arrays, in the order of the file: saved from where they are, and restored to there. */
 static size_t list_arrays(const struct inmo_trainer *trainer, struct inmo_tensor *array)
 {
-    const struct inmo_block *block = &trainer->block;
-    const struct inmo_lazy *lazy = lazy_of(trainer);
+    const struct inmo_learner *learner = trainer->learner;
+    const struct inmo_block *block = &learner->block;
     size_t count = 0;
     array[count++] = (struct inmo_tensor){"parameter", INMO_F32, block->rows, block->dim, block->parameter};
     if (block->m) {
         array[count++] = (struct inmo_tensor){"adam.m", INMO_F32, block->rows, block->dim, block->m};
         array[count++] = (struct inmo_tensor){"adam.root", INMO_F32, block->rows, block->dim, block->root};
     }
-    if (lazy) {
-        array[count++] = (struct inmo_tensor){"adam.touched", INMO_I32, lazy->block.rows, 0, lazy->touched};
-        array[count++] = (struct inmo_tensor){"adam.rate", INMO_F64, INMO_LAZY_RING, 0, lazy->rate};
-    }
+    if (learner->type->arrays)
+        count += learner->type->arrays(learner, array + count);
     if (trainer->best)
         array[count++] = (struct inmo_tensor){"best", INMO_F32, block->rows, block->dim, trainer->best};
     return count;
@@ -176,24 +168,6 @@ static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct
     return INMO_OK;
 }
 
-/* A row that was touched has seen some of the updates done, and not so few that the ring has forgotten them. */
-static enum inmo_status check_lazy(const struct inmo_lazy *lazy, int64_t step, int64_t updates, const char *path,
-                                   struct inmo_error *error)
-{
-    /* Between two stages, before the next one begins Adam anew, rows have seen the updates of the last. */
-    int64_t most = updates > 0 ? updates : step;
-    if (updates > INT32_MAX)
-        return bad(path, "step", error);
-    for (int64_t r = 0; r < lazy->block.rows; r++)
-        if (lazy->touched[r] < 0 || lazy->touched[r] > most ||
-            (lazy->touched[r] > 0 && updates - lazy->touched[r] >= INMO_LAZY_RING))
-            return bad(path, "adam.touched", error);
-    for (int t = 0; t < INMO_LAZY_RING; t++)
-        if (!(lazy->rate[t] >= 0 && lazy->rate[t] <= 1e6))
-            return bad(path, "adam.rate", error);
-    return INMO_OK;
-}
-
 /* The record: one JSON object for each epoch that is over. It becomes part of the model file. */
 static enum inmo_status load_record(struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
                                     const char *path, struct inmo_error *error)
@@ -263,7 +237,8 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
     struct inmo_tensor array[MOST_ARRAYS], found;
     size_t arrays = list_arrays(trainer, array);
     struct inmo_tensorfile *file = NULL;
-    struct inmo_lazy *lazy = lazy_of(trainer);
+    struct inmo_learner *learner = trainer->learner;
+    const char *wrong = NULL;
     enum inmo_status status = inmo_tensorfile_open(path, "checkpoint", CHECKPOINT_VERSION, &file, error);
     if (!status)
         status = check_fingerprint(trainer, file, path, error);
@@ -275,13 +250,14 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
         if (!status)
             memcpy((void *)array[n].data, found.data, (size_t)inmo_tensor_bytes(&found));
     }
-    if (!status && lazy)
-        status =
-            check_lazy(lazy, trainer->step, inmo_stepper_updates(trainer->stepper, trainer->step), path, error);
+    if (!status && learner->type->check)
+        wrong = learner->type->check(learner, trainer->step);
+    if (wrong)
+        status = bad(path, wrong, error);
     if (!status)
         status = load_record(trainer, file, path, error);
-    if (!status && lazy)
-        inmo_lazy_restore(lazy, inmo_stepper_updates(trainer->stepper, trainer->step));
+    if (!status && learner->type->restored)
+        learner->type->restored(learner, trainer->step);
     inmo_tensorfile_close(file);
     return status;
 }

@@ -183,7 +183,7 @@ const float *inmo_lazy_read(struct inmo_lazy *lazy, const struct inmo_rows *rows
     return lazy->current;
 }
 
-void inmo_lazy_settle(struct inmo_lazy *lazy)
+void inmo_lazy_catch_up(struct inmo_lazy *lazy)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int64_t dim = lazy->block.dim;
@@ -225,7 +225,7 @@ void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
 {
     remember(lazy, lazy->now + 1, learning_rate);
     if (lazy->now % (RING / 2) == 0) /* no row may be left alone for a whole round */
-        inmo_lazy_settle(lazy);
+        inmo_lazy_catch_up(lazy);
 }
 
 void inmo_lazy_write(struct inmo_lazy *lazy, double learning_rate, const struct inmo_rows *rows,

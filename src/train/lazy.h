@@ -6,12 +6,12 @@
  *
  *     read rows as they are now -> forward, backward -> write the same rows
  *
- * and everything is settled before the parameters are looked at as a whole. What a row missed depends only on
+ * and all rows catch up before the parameters are looked at as a whole. What a row missed depends only on
  * when it was last updated, so a step keeps four numbers for each of the last steps, and a row keeps the number
  * of its own.
  *
- * Deterministic: a row is done wholly in one thread. Settling must come at the same steps in every run that is
- * to give the same bytes, as it splits one catching up into two with a rounding between them. */
+ * Deterministic: a row is done wholly in one thread. All rows must catch up at the same steps in every run
+ * that is to give the same bytes, as it splits one catching up into two with a rounding between them. */
 #ifndef INMO_TRAIN_LAZY_H
 #define INMO_TRAIN_LAZY_H
 
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum {
-    INMO_LAZY_RING = 16384, /* steps that are remembered; all rows are settled twice in a round */
+    INMO_LAZY_RING = 16384, /* steps that are remembered; all rows catch up twice in a round */
     INMO_LAZY_WINDOW = 192, /* later steps move a row by less than 0.9^192 = 2e-9 of the first */
     INMO_LAZY_CHUNK = 64,   /* rows at once: the same ones in every pass, so that they stay in a core's cache */
     INMO_LAZY_EARLY = 256,  /* up to here the bias correction changes too fast for the closed form: step by step */
@@ -65,7 +65,7 @@ void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate);
  * clear. */
 void inmo_lazy_reset(struct inmo_lazy *lazy);
 /* Brings all rows up to date. */
-void inmo_lazy_settle(struct inmo_lazy *lazy);
+void inmo_lazy_catch_up(struct inmo_lazy *lazy);
 
 /* After touched, rate, parameters and moments have been put back as they were after so many updates: the rest. */
 void inmo_lazy_restore(struct inmo_lazy *lazy, int64_t updates);

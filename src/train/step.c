@@ -100,10 +100,10 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     /* the batch; e = provider(parameters), r = backbone(e); loss and dr */
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
     mark_positions(stepper, 1);
-    provider->begin(stepper->provider, inmo_stepper_own(stepper), &moment);
+    provider->begin(stepper->provider, inmo_stepper_weights(stepper), &moment);
     if (backbone->begin)
         backbone->begin(stepper->backbone,
-                        inmo_kind_backbone_own(stepper->kind, stepper->binding.dim, inmo_stepper_own(stepper)),
+                        inmo_kind_backbone_own(stepper->kind, stepper->binding.dim, inmo_stepper_weights(stepper)),
                         &moment);
     parameter = stepper->lazy.touched ? inmo_lazy_read(&stepper->lazy, provider->touches(stepper->provider, e_rows))
                                       : stepper->parameter;
@@ -140,8 +140,8 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 }
 
 /* Some of the rows that follow the provider's. */
-static void update_own(struct inmo_stepper *stepper, int64_t first, int64_t rows, struct inmo_adam adam,
-                       const float *gradient)
+static void update_weights(struct inmo_stepper *stepper, int64_t first, int64_t rows, struct inmo_adam adam,
+                           const float *gradient)
 {
     int64_t at = first * stepper->binding.dim;
     if (gradient)
@@ -149,8 +149,8 @@ static void update_own(struct inmo_stepper *stepper, int64_t first, int64_t rows
                        stepper->parameter + at);
 }
 
-/* Adam as before its first step; between epochs, when no row is behind. */
-static void begin_anew(struct inmo_stepper *stepper)
+/* Resets Adam to before its first step; only between epochs, when no row is behind. */
+static void reset_adam(struct inmo_stepper *stepper)
 {
     size_t size = (size_t)stepper->parameter_rows * (size_t)stepper->binding.dim;
     memset(stepper->m, 0, size * sizeof *stepper->m);
@@ -162,11 +162,13 @@ static void begin_anew(struct inmo_stepper *stepper)
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate)
 {
     struct inmo_gradient gradient;
-    int64_t updates = inmo_stepper_updates(stepper, step), own = stepper->provider_rows + stepper->weight_rows;
+    int64_t updates = inmo_stepper_updates(stepper, step);
+    int64_t backbone = stepper->provider_rows + stepper->provider_weights;
+    int64_t head = backbone + stepper->backbone_weights;
     struct inmo_adam adam = inmo_adam_at(learning_rate, updates + 1);
     double loss;
     if (updates == 0 && step > 0)
-        begin_anew(stepper);
+        reset_adam(stepper);
     if (stepper->fused) {
         const struct inmo_grouping *grouping = stepper->grouping + prepare(stepper, step);
         struct inmo_triples triples = stepper->loss->triples(stepper->loss_state, grouping, stepper->lazy.current);
@@ -178,15 +180,14 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     else if (gradient.value)
         inmo_adam_rows(stepper->provider_rows, stepper->binding.dim, adam, gradient.value, stepper->m,
                        stepper->root, stepper->parameter);
-    update_own(stepper, stepper->provider_rows, stepper->weight_rows, adam, gradient.weights);
-    update_own(stepper, own, stepper->own_rows, adam, gradient.own);
-    update_own(stepper, own + stepper->own_rows, stepper->parameter_rows - own - stepper->own_rows, adam,
-               gradient.head);
+    update_weights(stepper, stepper->provider_rows, stepper->provider_weights, adam, gradient.weights);
+    update_weights(stepper, backbone, stepper->backbone_weights, adam, gradient.own);
+    update_weights(stepper, head, stepper->parameter_rows - head, adam, gradient.head);
     return loss;
 }
 
-void inmo_stepper_settle(struct inmo_stepper *stepper)
+void inmo_stepper_catch_up(struct inmo_stepper *stepper)
 {
     if (stepper->lazy.touched)
-        inmo_lazy_settle(&stepper->lazy);
+        inmo_lazy_catch_up(&stepper->lazy);
 }

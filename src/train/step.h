@@ -23,10 +23,10 @@ struct inmo_stepper {
     int32_t pair_negatives;  // of each positive, for heads
     int l2_on_r;             // where L2 falls: on r, or on e
 
-    int64_t provider_rows;        // bound + extra
-    int64_t weight_rows;          // the provider's weights, which follow
-    int64_t own_rows;             // the backbone's own
-    int64_t parameter_rows;       // all: and the head's
+    int64_t provider_rows;        // the provider's, bound and extra
+    int64_t provider_weights;     // rows of its weights, which follow,
+    int64_t backbone_weights;     // and of the backbone's;
+    int64_t parameter_rows;       // all: the head's weights end the block
     float *parameter, *m, *root;  // (parameter_rows, dim) each; Adam's moments, the second as its root
     int width;                    // columns of r
 
@@ -65,16 +65,16 @@ static inline int32_t inmo_stepper_row(const struct inmo_stepper *stepper, int32
     int32_t node = inmo_graph_place(stepper->graph, first);
     return stepper->row_of_node ? stepper->row_of_node[node] : node;
 }
-/* What follows the provider's rows: its weights and the backbone's own parameters. */
-static inline const float *inmo_stepper_own(const struct inmo_stepper *stepper)
+/* What follows the provider's rows: the weights of provider, backbone and head. */
+static inline const float *inmo_stepper_weights(const struct inmo_stepper *stepper)
 {
     return stepper->parameter + (size_t)stepper->provider_rows * (size_t)stepper->binding.dim;
 }
-/* And the head's. */
+/* The head's among them. */
 static inline const float *inmo_stepper_head(const struct inmo_stepper *stepper)
 {
-    return inmo_stepper_own(stepper) +
-           (size_t)(stepper->weight_rows + stepper->own_rows) * (size_t)stepper->binding.dim;
+    return inmo_stepper_weights(stepper) +
+           (size_t)(stepper->provider_weights + stepper->backbone_weights) * (size_t)stepper->binding.dim;
 }
 int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
 
@@ -87,7 +87,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
                              struct inmo_gradient *gradient);
 /* One whole step, number 0, 1, ... of the run, in this order. Returns the loss before it. */
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate);
-/* Parameters and moments may lie behind between steps (lazy.h): makes all of them what they are. */
-void inmo_stepper_settle(struct inmo_stepper *stepper);
+/* Parameters and moments may lie behind between steps (lazy.h): brings all of them up to date. */
+void inmo_stepper_catch_up(struct inmo_stepper *stepper);
 
 #endif

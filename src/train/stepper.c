@@ -124,7 +124,7 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, const str
         if (kind->backbone->start)
             kind->backbone->start(dim, options->layers, options->init_scale,
                                   inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT),
-                                  weights + (size_t)stepper->weight_rows * (size_t)dim);
+                                  weights + (size_t)stepper->provider_weights * (size_t)dim);
         if (kind->head)
             kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
                               (float *)inmo_stepper_head(stepper));
@@ -264,8 +264,8 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     if (kind->provider->templates)
         status = bind_templates(stepper, hooks, error);
     stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
-    stepper->weight_rows = inmo_provider_rows(kind->provider, stepper->binding.dim);
-    stepper->own_rows = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
+    stepper->provider_weights = inmo_provider_rows(kind->provider, stepper->binding.dim);
+    stepper->backbone_weights = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
     stepper->parameter_rows = stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
     if (!status)
         status = make_losses(stepper, train, error);

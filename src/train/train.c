@@ -1,20 +1,20 @@
-/* train.c - the loop: epochs of steps, a validation after each, the best one kept. The steps are those of
- * provider and backbone (step.h) or of a system of its own shape (own.h); a closed form is one fit and one
- * validation.
+/* train.c - the loop: epochs of steps, a validation after each, the best one kept. What takes the steps is a learner
+ * (learner.h), whatever the model; a closed form is one fit and one validation. Validation goes through the scorer that
+ * also serves, over the parameters of the moment.
  *
  * The run between two steps is struct inmo_trainer; a checkpoint is that structure in a file. Time appears only
  * in what is reported, never in what is computed or saved. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "eval/validate.h"
-#include "graph/order.h"
-#include "score/head_source.h"
-#include "train/keys.h"
-#include "train/own.h"
+#include "loss/loss.h"
+#include "train/first_stage.h"
 #include "train/settings.h"
+#include "train/trainer.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,13 +31,10 @@ struct run {
     struct inmo_train_options options; /* the caller's, with the batch that this log takes */
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
-    struct inmo_graph *graph;
-    struct inmo_model *keys;  // of a first stage that has just ended, else NULL
-    struct inmo_validation *validation;
-    float *r;                  // (nodes, width) for validation
-    struct inmo_walks *walks;  // from the first validation on; NULL: none
-    struct inmo_graph *walk_graph;
-    double start, step_seconds; /* begin of the call; spent in steps */
+    struct inmo_model *first_stage;      // of one that has just ended, else NULL
+    struct inmo_validation *validation;  // NULL: there is nothing to validate with
+    struct inmo_scorer scorer;           // of the learner's model, refreshed for each validation
+    double start, step_seconds;          /* begin of the call; spent in steps */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
     const char *stopped; /* NULL: goes on */
@@ -76,53 +73,13 @@ static enum inmo_status save_checkpoint(struct run *run, struct inmo_error *erro
     return path ? inmo_checkpoint_save(&run->trainer, path, error) : INMO_OK;
 }
 
-/* In the data set's numbers, as a ranking is. */
-static enum inmo_status prepare_walks(struct run *run, struct inmo_error *error)
+static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks, double *score,
+                                 struct inmo_error *error)
 {
     const struct inmo_train_options *options = run->trainer.options;
-    const struct inmo_csr *lists[1] = {&run->trainer.data->train};
-    enum inmo_status status =
-        inmo_graph_build(run->graph->users, run->graph->items, lists, 1, &run->walk_graph, error);
-    if (!status)
-        status = inmo_walks_make(run->walk_graph, options->walks, options->popularity, options->walk_neighbours,
-                                 NULL, &run->walks, error);
-    return status;
-}
-
-static enum inmo_status validate(struct run *run, double *score, struct inmo_error *error)
-{
-    const struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_train_options *options = trainer->options;
-    const struct inmo_stepper *stepper = trainer->stepper;
-    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, trainer->epoch);
-    struct inmo_rank source = {.user = run->r};
-    struct inmo_head_source head = {0};
-    enum inmo_status status;
-    if (trainer->own)
-        return inmo_own_validate(trainer->own, run->validation, NULL, score, error);
-    if (options->walks > 0 && !run->walks) {
-        status = prepare_walks(run, error);
-        if (status)
-            return status;
-    }
-    source.dim = stepper->width;
-    source.walks = run->walks;
-    source.item = run->r + (size_t)run->graph->users * (size_t)stepper->width;
-    status = inmo_represent(run->kind, &stepper->binding, options->layers, stepper->parameter,
-                            inmo_stepper_own(stepper), alpha, options->popularity, run->r, NULL, error);
-    if (!status)
-        status =
-            inmo_order_restore(run->graph, stepper->width, run->r, error); /* items of equal scores rank as ever */
-    if (!status && run->kind->head) {
-        status = inmo_head_source_open(&head, run->kind->head, stepper->width, inmo_stepper_head(stepper), run->r,
-                                       run->graph->users, run->graph->items, error);
-        source.fill = &head.fill;
-    }
-    /* Not interruptible: a validation is short, and a run that stops between steps resumes exactly. */
-    if (!status)
-        status = inmo_validation_ndcg(run->validation, &source, NULL, score, error);
-    inmo_head_source_close(&head);
-    return status;
+    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, run->trainer.epoch);
+    enum inmo_status status = inmo_scorer_refresh(&run->scorer, alpha, error);
+    return status ? status : inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
 }
 
 /* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the
@@ -136,6 +93,12 @@ static int out_of_patience(const struct run *run)
            trainer->epoch - 1 - trainer->best_epoch >= options->patience;
 }
 
+static void catch_up(const struct inmo_trainer *trainer)
+{
+    if (trainer->learner->type->catch_up)
+        trainer->learner->type->catch_up(trainer->learner);
+}
+
 /* The end of an epoch: record, validation, the best one kept, early stopping. */
 static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
 {
@@ -146,18 +109,18 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
     enum inmo_status status = INMO_OK;
     trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
     trainer->loss_sum = 0;
-    if (trainer->stepper)
-        inmo_stepper_settle(
-            trainer->stepper); /* after every epoch, validated or not, so that all runs do it alike */
+    catch_up(trainer); /* after every epoch, validated or not, so that all runs do it alike */
     if (run->validation && done > 0 && (done % options->eval_every == 0 || done == options->epochs)) {
-        status = validate(run, &score, error);
+        /* not interruptible: it is short, and a run that stops between steps resumes exactly */
+        status = validate(run, NULL, &score, error);
         if (status)
             return status;
         run->last_score = score;
         if (trainer->best_epoch < 0 || score > trainer->best_score) {
             trainer->best_epoch = trainer->epoch;
             trainer->best_score = score;
-            memcpy(trainer->best, trainer->block.parameter, inmo_block_size(&trainer->block) * sizeof(float));
+            memcpy(trainer->best, trainer->learner->block.parameter,
+                   inmo_block_size(&trainer->learner->block) * sizeof(float));
         }
     }
     status = inmo_trainer_note_epoch(trainer, trainer->final_loss, score, error);
@@ -182,7 +145,7 @@ static double learning_rate_at(const struct inmo_trainer *trainer)
 static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct inmo_error *error)
 {
     const struct inmo_train_options *options = trainer->options;
-    if (trainer->own && !trainer->block.m) /* solved, not descended: no learning rate */
+    if (!trainer->learner->block.m) /* solved, not descended: no learning rate */
         return inmo_fail(
             error, INMO_NUMERIC,
             "the solution is not finite in epoch %d (step %lld); try a larger `l2` (now %g) or a larger "
@@ -198,9 +161,8 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     double begin = inmo_now(), rate = learning_rate_at(trainer);
-    double loss = trainer->own ? inmo_own_step(trainer->own, &trainer->block, trainer->step, rate)
-                               : inmo_stepper_run(trainer->stepper, trainer->step,
-                                                  inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
+    double loss = trainer->learner->type->step(trainer->learner, trainer->step,
+                                               inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
     if (!isfinite(loss))
         return fail_numeric(trainer, error);
@@ -246,27 +208,66 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     return status;
 }
 
-/* What takes the steps: trainer->block is set afterwards, unless there are none to take. */
+static enum inmo_status set_up_validation(struct run *run, struct inmo_error *error)
+{
+    const struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_dataset *data = trainer->data;
+    enum inmo_status status;
+    if (inmo_csr_count(&data->valid) == 0)
+        return INMO_OK;
+    status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
+                                 &run->validation, error);
+    if (!status)
+        inmo_validation_sample(run->validation, trainer->options->valid_users, trainer->options->seed);
+    if (!status)
+        status = inmo_scorer_make(&run->scorer, trainer->learner->model, trainer->learner->bound, 0, error);
+    return status;
+}
+
+/* What a run by steps has beside the learner: its fingerprint, its record, and the best epoch's parameters. */
 static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_dataset *data = trainer->data;
-    enum inmo_status status;
-    if (run->kind->system) {
-        status = inmo_own_new(trainer, run->kind, run->graph, error);
-        if (!status && run->kind->system->learning)
-            trainer->steps_per_epoch = inmo_own_steps_per_epoch(trainer->own);
+    const struct inmo_block *block = &trainer->learner->block;
+    enum inmo_status status = inmo_trainer_fingerprint(trainer->data, trainer->learner->graph, trainer->options,
+                                                       &trainer->fingerprint, error);
+    if (status)
         return status;
+    trainer->steps_per_epoch = trainer->learner->steps_per_epoch;
+    trainer->record = inmo_copy_string("");
+    trainer->record_capacity = 1;
+    if (!trainer->record)
+        return inmo_fail_memory(error, "the training record");
+    if (!run->validation) {
+        inmo_note(
+            run->hooks, INMO_WARNING,
+            "the data set has no validation part, so nothing says when to stop: all %d epochs will be run and the "
+            "last one kept; inmo prepare `split` 80/10/10 makes a validation part of a log",
+            all_epochs(trainer));
+        return INMO_OK;
     }
-    status = inmo_stepper_new(run->kind, trainer->options, run->graph, &data->train, run->hooks, &trainer->stepper,
-                              error);
-    if (!status && run->keys)
-        status = inmo_keys_take(run->keys, data, trainer->stepper, error);
-    if (!status) {
-        const struct inmo_stepper *stepper = trainer->stepper;
-        trainer->block = (struct inmo_block){stepper->parameter_rows, stepper->binding.dim, stepper->parameter,
-                                             stepper->m, stepper->root};
-        trainer->steps_per_epoch = inmo_stepper_steps_per_epoch(stepper);
+    trainer->best = inmo_alloc(inmo_block_size(block), sizeof(float));
+    if (!trainer->best)
+        return inmo_fail_memory(error, "training");
+    memcpy(trainer->best, block->parameter, inmo_block_size(block) * sizeof(float));
+    return INMO_OK;
+}
+
+/* From the checkpoint, if there is one. */
+static enum inmo_status resume(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    const char *path = trainer->options->checkpoint;
+    enum inmo_status status = INMO_OK;
+    if (access(path, F_OK) == 0) {
+        status = inmo_checkpoint_load(trainer, path, error);
+        if (!status)
+            inmo_note(run->hooks, INMO_NOTE, "going on from %s: epoch %d, step %lld", path, trainer->epoch,
+                      (long long)trainer->step);
+    } else if (errno != ENOENT) {
+        status = inmo_fail_errno(error, "read", path);
+    } else {
+        inmo_note(run->hooks, INMO_NOTE, "%s does not exist: starting anew", path);
     }
     return status;
 }
@@ -275,74 +276,29 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
 static enum inmo_status set_up(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_dataset *data = trainer->data;
-    const struct inmo_train_options *options = trainer->options;
-    const struct inmo_csr *lists[1] = {&data->train};
-    enum inmo_status status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &run->graph, error);
-    if (!status && inmo_steps_over_graph(run->kind))
-        status = inmo_graph_order(&run->graph, options->order, run->hooks, error);
+    struct inmo_learner_setup setup = {trainer->data, trainer->options, run->kind, run->hooks, run->first_stage};
+    enum inmo_status status = inmo_learner_type_of(run->kind)->create(&setup, &trainer->learner, error);
     if (!status)
-        status = set_up_steps(run, error);
-    if (status)
+        status = set_up_validation(run, error);
+    if (status || trainer->learner->type->fit)
         return status;
-    if (inmo_csr_count(&data->valid) > 0)
-        status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K,
-                                     !inmo_kind_offers_unchosen(run->kind), &run->validation, error);
-    if (!status && run->validation)
-        inmo_validation_sample(run->validation, options->valid_users, options->seed);
-    if (status || !trainer->block.parameter)
-        return status;
-    status = inmo_trainer_fingerprint(data, run->graph, options, &trainer->fingerprint, error);
-    if (status)
-        return status;
-    trainer->record = inmo_copy_string("");
-    trainer->record_capacity = 1;
-    if (!trainer->record)
-        return inmo_fail_memory(error, "the training record");
-    if (run->validation) {
-        size_t size = inmo_block_size(&trainer->block);
-        size_t width = trainer->own ? 0 : (size_t)trainer->stepper->width;
-        trainer->best = inmo_alloc(size, sizeof(float));
-        run->r = inmo_alloc((size_t)run->graph->nodes * width, sizeof(float));
-        if (!trainer->best || !run->r)
-            return inmo_fail_memory(error, "training");
-        memcpy(trainer->best, trainer->block.parameter, size * sizeof(float));
-    } else {
-        inmo_note(
-            run->hooks, INMO_WARNING,
-            "the data set has no validation part, so nothing says when to stop: all %d epochs will be run and the "
-            "last one kept; inmo prepare `split` 80/10/10 makes a validation part of a log",
-            all_epochs(trainer));
-    }
-    if (!status && run->keys)
+    status = set_up_steps(run, error);
+    if (!status && run->first_stage)
         status = save_checkpoint(run, error); /* the first stage is over for good */
-    if (!status && options->resume && !run->keys) {
-        if (access(options->checkpoint, F_OK) == 0) {
-            status = inmo_checkpoint_load(trainer, options->checkpoint, error);
-            if (!status)
-                inmo_note(run->hooks, INMO_NOTE, "going on from %s: epoch %d, step %lld", options->checkpoint,
-                          trainer->epoch, (long long)trainer->step);
-        } else if (errno != ENOENT) {
-            status = inmo_fail_errno(error, "read", options->checkpoint);
-        } else {
-            inmo_note(run->hooks, INMO_NOTE, "%s does not exist: starting anew", options->checkpoint);
-        }
-    }
+    else if (!status && trainer->options->resume)
+        status = resume(run, error);
     return status;
 }
 
 static void tear_down(struct run *run)
 {
-    inmo_walks_free(run->walks);
-    inmo_graph_free(run->walk_graph);
-    inmo_model_free(run->keys);
+    inmo_scorer_close(&run->scorer);
     inmo_validation_free(run->validation);
-    inmo_free(run->r);
     inmo_free(run->trainer.record);
     inmo_free(run->trainer.best);
-    inmo_own_free(run->trainer.own);
-    inmo_stepper_free(run->trainer.stepper);
-    inmo_graph_free(run->graph);
+    if (run->trainer.learner)
+        run->trainer.learner->type->destroy(run->trainer.learner);
+    inmo_model_free(run->first_stage);
 }
 
 static void fill_report(const struct run *run, struct inmo_train_report *report)
@@ -366,23 +322,50 @@ static void fill_report(const struct run *run, struct inmo_train_report *report)
 static enum inmo_status solve(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    enum inmo_status status = inmo_own_fit(trainer->own, trainer->options, run->hooks, error);
+    enum inmo_status status = trainer->learner->type->fit(trainer->learner, run->hooks, error);
     if (!status && run->validation)
-        status = inmo_own_validate(trainer->own, run->validation, run->hooks, &trainer->best_score, error);
+        status = validate(run, run->hooks, &trainer->best_score, error);
     run->stopped = "closed-form";
     return status;
 }
 
+/* By steps, to the end or as far as time allows. */
+static enum inmo_status run_steps(struct run *run, struct inmo_error *error)
+{
+    enum inmo_status status = train_loop(run, error);
+    if (!status && strcmp(run->stopped, "patience") != 0)
+        status = save_checkpoint(run, error); /* so that a later call can go farther */
+    if (!status)
+        catch_up(&run->trainer); /* after the checkpoint: a run that goes on has not done it here */
+    return status;
+}
+
+/* Writes into the model what is known at the end: the record, and the exponent that was reached. */
+static enum inmo_status stamp(const struct inmo_trainer *trainer, struct inmo_model *model,
+                              struct inmo_error *error)
+{
+    size_t record_size = trainer->record ? trainer->record_size : 0;
+    int is_between = trainer->step == (int64_t)trainer->epoch * trainer->steps_per_epoch;
+    int32_t epoch =
+        trainer->best_epoch >= 0 ? trainer->best_epoch : trainer->epoch - (is_between && trainer->epoch > 0);
+    model->alpha_reached = inmo_alpha_of_epoch(trainer->options, epoch);
+    model->record = inmo_alloc(record_size + 3, 1);
+    if (!model->record)
+        return inmo_fail_memory(error, "the model");
+    snprintf(model->record, record_size + 3, "[%s]", trainer->record ? trainer->record : "");
+    return INMO_OK;
+}
+
 static enum inmo_status finish(struct run *run, struct inmo_model **out, struct inmo_error *error)
 {
+    struct inmo_trainer *trainer = &run->trainer;
     struct inmo_model *model = NULL;
     enum inmo_status status;
-    if (run->trainer.own)
-        return inmo_own_take(run->trainer.own, &run->trainer, out, error);
-    inmo_stepper_settle(run->trainer.stepper); /* after the checkpoint: a run that goes on has not done it here */
-    status = inmo_trainer_shell(&run->trainer, run->kind, &model, error);
+    inmo_scorer_close(&run->scorer); /* the model it scores with may be given away */
+    status =
+        trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
     if (!status)
-        status = inmo_trainer_sign(&run->trainer, model, error);
+        status = stamp(trainer, model, error);
     if (!status)
         *out = model;
     else
@@ -416,15 +399,11 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
         goto done;
     }
     if (run.kind->provider && run.kind->provider->frozen_from)
-        status = inmo_keys_train(run.kind, data, options, hooks, &run.keys, error);
+        status = inmo_first_stage_train(run.kind, data, options, hooks, &run.first_stage, error);
     if (!status)
         status = set_up(&run, error);
-    if (!status && trainer->block.parameter)
-        status = train_loop(&run, error);
-    else if (!status)
-        status = solve(&run, error);
-    if (!status && trainer->block.parameter && strcmp(run.stopped, "patience") != 0)
-        status = save_checkpoint(&run, error); /* so that a later call can go farther */
+    if (!status)
+        status = trainer->learner->type->fit ? solve(&run, error) : run_steps(&run, error);
     if (!status)
         status = finish(&run, model, error);
     if (!status && report)

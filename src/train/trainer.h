@@ -3,15 +3,13 @@
 #define INMO_TRAIN_TRAINER_H
 
 #include "data/dataset.h"
-#include "train/step.h"
+#include "train/learner.h"
 
 struct inmo_trainer {
     const struct inmo_dataset *data;
     const struct inmo_train_options *options;
-    struct inmo_stepper *stepper;  // of provider and backbone; NULL for a system
-    struct inmo_own *own;          // of a system; NULL for the others
-    struct inmo_block block;       /* what the steps change; belongs to one of the two */
-    uint64_t fingerprint;          /* of the data and of the options that must not change between pieces */
+    struct inmo_learner *learner; /* what takes the steps */
+    uint64_t fingerprint;         /* of the data and of the options that must not change between pieces */
 
     int32_t pretraining; /* epochs that come before --epochs; they are not validated */
     int32_t epoch;       /* running, from 0 */
@@ -51,17 +49,10 @@ static inline size_t inmo_block_size(const struct inmo_block *block)
 /* Parameters of the best epoch, the last without validation. */
 static inline const float *inmo_trainer_parameters(const struct inmo_trainer *trainer)
 {
-    return trainer->best && trainer->best_epoch >= 0 ? trainer->best : trainer->block.parameter;
+    return trainer->best && trainer->best_epoch >= 0 ? trainer->best : trainer->learner->block.parameter;
 }
 
-/* A model of the users and items with training interactions, renumbered, owning copies of everything it needs:
- * with the trainer's parameters for provider and backbone, without tensors for a system. */
-enum inmo_status inmo_trainer_shell(const struct inmo_trainer *trainer, const struct inmo_model_kind *kind,
-                                    struct inmo_model **model, struct inmo_error *error);
-/* Writes into it what is known at the end: the record and what was reached. */
-enum inmo_status inmo_trainer_sign(const struct inmo_trainer *trainer, struct inmo_model *model,
-                                   struct inmo_error *error);
-
+/* The normalization exponent of an epoch. */
 double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epoch);
 
 #endif

@@ -92,7 +92,7 @@ static double solve_side(const struct inmo_least_squares *squares, struct solver
 
 /* ---- Learning ------------------------------------------------------------------------------------------------ */
 
-struct inmo_learner {
+struct inmo_learning_state {
     const struct inmo_graph *graph;
     int dim;
     float *user;  // (users, dim)
@@ -108,7 +108,7 @@ static void ials_shape(const struct inmo_graph *graph, const struct inmo_train_o
     tensor[SETTING].rows = SETTINGS;
 }
 
-static void ials_destroy(struct inmo_learner *learner)
+static void ials_destroy(struct inmo_learning_state *learner)
 {
     if (!learner)
         return;
@@ -119,11 +119,11 @@ static void ials_destroy(struct inmo_learner *learner)
 }
 
 static enum inmo_status ials_create(const struct inmo_graph *graph, const struct inmo_train_options *options,
-                                    float *parameter, struct inmo_learner **out, struct inmo_error *error)
+                                    float *parameter, struct inmo_learning_state **out, struct inmo_error *error)
 {
     size_t size = (size_t)graph->items * (size_t)options->dim;
     uint64_t key = inmo_key(options->seed, INMO_STREAM_INIT);
-    struct inmo_learner *learner = inmo_alloc_zero(1, sizeof *learner);
+    struct inmo_learning_state *learner = inmo_alloc_zero(1, sizeof *learner);
     struct inmo_ials_setting setting;
     enum inmo_status status = INMO_OK;
     if (!learner)
@@ -148,14 +148,14 @@ static enum inmo_status ials_create(const struct inmo_graph *graph, const struct
     return status;
 }
 
-static int64_t ials_steps(const struct inmo_learner *learner)
+static int64_t ials_steps(const struct inmo_learning_state *learner)
 {
     (void)learner;
     return 1;
 }
 
 /* The loss is the whole objective per observed pair: the minima of the items, plus the norms of the users. */
-static double ials_step(struct inmo_learner *learner, const struct inmo_block *block, int64_t step,
+static double ials_step(struct inmo_learning_state *learner, const struct inmo_block *block, int64_t step,
                         double learning_rate)
 {
     const struct inmo_graph *graph = learner->graph;

@@ -27,7 +27,7 @@ static void vae_defaults(struct inmo_train_options *options)
 
 /* ---- Learning ------------------------------------------------------------------------------------------------ */
 
-struct inmo_learner {
+struct inmo_learning_state {
     const struct inmo_train_options *options;
     struct inmo_vae *vae;
     float *gradient;  // same shape as the block
@@ -44,7 +44,7 @@ static void vae_shape(const struct inmo_graph *graph, const struct inmo_train_op
         inmo_vae_tensor_shape(&shape, (enum inmo_vae_tensor)n, &tensor[n].rows, &tensor[n].columns);
 }
 
-static void vae_destroy(struct inmo_learner *learner)
+static void vae_destroy(struct inmo_learning_state *learner)
 {
     if (!learner)
         return;
@@ -72,10 +72,10 @@ static void start(const struct inmo_vae_shape *shape, uint64_t seed, float *para
 }
 
 static enum inmo_status vae_create(const struct inmo_graph *graph, const struct inmo_train_options *options,
-                                   float *parameter, struct inmo_learner **out, struct inmo_error *error)
+                                   float *parameter, struct inmo_learning_state **out, struct inmo_error *error)
 {
     struct inmo_vae_shape shape = inmo_vae_shape(graph->items, options->dim);
-    struct inmo_learner *learner = inmo_alloc_zero(1, sizeof *learner);
+    struct inmo_learning_state *learner = inmo_alloc_zero(1, sizeof *learner);
     if (!learner)
         return inmo_fail_memory(error, "training");
     learner->options = options;
@@ -94,13 +94,13 @@ static enum inmo_status vae_create(const struct inmo_graph *graph, const struct 
     return INMO_OK;
 }
 
-static int64_t vae_steps(const struct inmo_learner *learner)
+static int64_t vae_steps(const struct inmo_learning_state *learner)
 {
     return (learner->users + learner->batch - 1) / learner->batch;
 }
 
 /* Every user of the model has training interactions. */
-static void shuffle(struct inmo_learner *learner, int64_t epoch)
+static void shuffle(struct inmo_learning_state *learner, int64_t epoch)
 {
     uint64_t base = inmo_random(inmo_key(learner->options->seed, INMO_STREAM_BATCH), (uint64_t)epoch);
     if (learner->order_epoch == epoch)
@@ -116,7 +116,7 @@ static void shuffle(struct inmo_learner *learner, int64_t epoch)
     learner->order_epoch = epoch;
 }
 
-static double vae_step(struct inmo_learner *learner, const struct inmo_block *block, int64_t number,
+static double vae_step(struct inmo_learning_state *learner, const struct inmo_block *block, int64_t number,
                        double learning_rate)
 {
     enum { KL_EPOCHS = 1000 };         /* the weight of the divergence rises linearly, to 1 in this many epochs, */

@@ -1,5 +1,5 @@
-/* keys.c - see keys.h. */
-#include "train/keys.h"
+/* first_stage.c - see first_stage.h. */
+#include "train/first_stage.h"
 
 #include "train/trainer.h"
 
@@ -37,9 +37,9 @@ static enum inmo_status is_past(const struct inmo_train_options *first, int *pas
     return status;
 }
 
-enum inmo_status inmo_keys_train(const struct inmo_model_kind *kind, const struct inmo_dataset *data,
-                                 const struct inmo_train_options *options, const struct inmo_hooks *hooks,
-                                 struct inmo_model **keys, struct inmo_error *error)
+enum inmo_status inmo_first_stage_train(const struct inmo_model_kind *kind, const struct inmo_dataset *data,
+                                        const struct inmo_train_options *options, const struct inmo_hooks *hooks,
+                                        struct inmo_model **model, struct inmo_error *error)
 {
     struct inmo_hooks staged = {(void *)hooks, log_stage, show_stage, is_stage_interrupted};
     struct inmo_train_options first = *options;
@@ -53,25 +53,25 @@ enum inmo_status inmo_keys_train(const struct inmo_model_kind *kind, const struc
     status = is_past(&first, &past, error);
     if (status || past)
         return status;
-    status = inmo_train(data, &first, &staged, keys, &report, error);
+    status = inmo_train(data, &first, &staged, model, &report, error);
     if (!status && report.best_epoch >= 0)
         inmo_note(hooks, INMO_NOTE, "keys: %s, validation NDCG@20 %.4f, %d epochs in %.1f s", first.model,
                   report.best_score, report.epochs, report.seconds);
     return status;
 }
 
-enum inmo_status inmo_keys_take(const struct inmo_model *keys, const struct inmo_dataset *data,
-                                struct inmo_stepper *stepper, struct inmo_error *error)
+enum inmo_status inmo_first_stage_copy(const struct inmo_model *model, const struct inmo_dataset *data,
+                                       struct inmo_stepper *stepper, struct inmo_error *error)
 {
     struct inmo_model_binding bound;
     size_t dim = (size_t)stepper->binding.dim;
-    enum inmo_status status = inmo_model_bind(keys, stepper->graph, &data->users, &data->items, &bound, error);
+    enum inmo_status status = inmo_model_bind(model, stepper->graph, &data->users, &data->items, &bound, error);
     if (status)
         return status;
     for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* by the data set's numbers, whatever training's are */
         int32_t r = inmo_stepper_row(stepper, v);
         if (r >= 0) /* templates have interactions, and so a row there */
-            memcpy(stepper->parameter + (size_t)r * dim, keys->parameter + (size_t)bound.row_of_node[v] * dim,
+            memcpy(stepper->parameter + (size_t)r * dim, model->parameter + (size_t)bound.row_of_node[v] * dim,
                    dim * sizeof(float));
     }
     inmo_model_unbind(&bound);

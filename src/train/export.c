@@ -1,0 +1,129 @@
+/* export.c - see export.h. */
+#include "train/export.h"
+
+#include "base/memory.h"
+#include "base/setting.h"
+
+#include <string.h>
+
+/* New numbers of those of count users (or items, by their degrees) that have a training interaction; -1 for the
+ * others. Returns how many there are. */
+static int32_t renumber(const struct inmo_csr *train, const int32_t *item_degree, int32_t count, int32_t *number)
+{
+    int32_t kept = 0;
+    for (int32_t n = 0; n < count; n++) {
+        int64_t degree = item_degree ? item_degree[n] : inmo_csr_degree(train, n);
+        number[n] = degree > 0 ? kept++ : -1;
+    }
+    return kept;
+}
+
+static enum inmo_status copy_ids(const struct inmo_idmap *from, const int32_t *number, int32_t kept,
+                                 struct inmo_idmap *to, struct inmo_error *error)
+{
+    int64_t *offset = inmo_alloc((size_t)kept + 1, sizeof *offset), size = 0;
+    char *text = NULL;
+    if (!offset)
+        return inmo_fail_memory(error, "the ids");
+    for (int32_t n = 0; n < from->count; n++)
+        if (number[n] >= 0) {
+            offset[number[n]] = size;
+            size += (int64_t)strlen(inmo_idmap_id(from, n)) + 1;
+        }
+    offset[kept] = size;
+    text = inmo_alloc((size_t)size, 1);
+    if (!text) {
+        inmo_free(offset);
+        return inmo_fail_memory(error, "the ids");
+    }
+    for (int32_t n = 0; n < from->count; n++)
+        if (number[n] >= 0)
+            strcpy(text + offset[number[n]], inmo_idmap_id(from, n));
+    *to = (struct inmo_idmap){.count = kept, .offset = offset, .text = text};
+    return INMO_OK;
+}
+
+/* The interactions between users and items that are kept. */
+static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *user, const int32_t *item,
+                                  int32_t users, int32_t items, struct inmo_csr *to, struct inmo_error *error)
+{
+    int64_t *offset = inmo_alloc_zero((size_t)users + 1, sizeof *offset), count = 0;
+    int32_t *column = inmo_alloc((size_t)inmo_csr_count(from), sizeof *column);
+    if (!offset || !column) {
+        inmo_free(column);
+        inmo_free(offset);
+        return inmo_fail_memory(error, "the interactions");
+    }
+    for (int32_t u = 0; from->offset && u < from->rows; u++) {
+        if (user[u] < 0)
+            continue;
+        for (int64_t e = from->offset[u]; e < from->offset[u + 1]; e++)
+            if (item[from->column[e]] >= 0)
+                column[count++] = item[from->column[e]];
+        offset[user[u] + 1] = count;
+    }
+    *to = (struct inmo_csr){users, items, offset, column};
+    return INMO_OK;
+}
+
+/* user and item become the model's numbers of the data set's, or -1. */
+static enum inmo_status fill_model(const struct inmo_dataset *data, const struct inmo_train_options *options,
+                                   const struct inmo_model_kind *kind, int32_t *user, int32_t *item,
+                                   struct inmo_model *model, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    size_t setting_count;
+    const struct inmo_setting *settings = inmo_train_settings(&setting_count);
+    int32_t *item_degree = inmo_alloc_zero((size_t)data->items.count, sizeof *item_degree), users, items;
+    if (!item_degree)
+        return inmo_fail_memory(error, "the model");
+    for (int64_t e = 0; e < inmo_csr_count(&data->train); e++)
+        item_degree[data->train.column[e]]++;
+    users = renumber(&data->train, NULL, data->users.count, user);
+    items = renumber(NULL, item_degree, data->items.count, item);
+    inmo_free(item_degree);
+    model->kind = kind;
+    model->dim = kind->provider || kind->system->vectors ? inmo_head_embedding(kind->head, options->dim) : 1;
+    model->layers = kind->backbone && kind->backbone->needs_all ? options->layers : 0;
+    model->alpha_one = strcmp(options->eval_alpha, "one") == 0;
+    model->popularity = options->popularity;
+    model->walks = options->walks;
+    model->walk_neighbours = options->walk_neighbours;
+    model->configuration = inmo_settings_json(settings, inmo_train_settings_of_model(), options);
+    if (!model->configuration)
+        return inmo_fail_memory(error, "the model");
+    status = copy_ids(&data->users, user, users, &model->users, error);
+    if (!status)
+        status = copy_ids(&data->items, item, items, &model->items, error);
+    if (!status)
+        status = copy_list(&data->train, user, item, users, items, &model->train, error);
+    if (!status)
+        status = copy_list(&data->valid, user, item, users, items, &model->valid, error);
+    return status;
+}
+
+enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct inmo_train_options *options,
+                                   const struct inmo_model_kind *kind, int32_t *node, struct inmo_model **out,
+                                   struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    struct inmo_model *model = inmo_alloc_zero(1, sizeof *model);
+    int32_t *user = inmo_alloc((size_t)data->users.count, sizeof *user);
+    int32_t *item = inmo_alloc((size_t)data->items.count, sizeof *item);
+    if (!model || !user || !item)
+        status = inmo_fail_memory(error, "the model");
+    else
+        status = fill_model(data, options, kind, user, item, model, error);
+    for (int32_t u = 0; !status && node && u < data->users.count; u++)
+        node[u] = user[u];
+    for (int32_t i = 0; !status && node && i < data->items.count; i++)
+        node[data->users.count + i] = item[i] < 0 ? -1 : model->users.count + item[i];
+    if (!status) {
+        *out = model;
+        model = NULL;
+    }
+    inmo_free(item);
+    inmo_free(user);
+    inmo_model_free(model);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* parts_learner.c - provider x backbone with a loss as a learner: a stepper, and what a scorer and an export need of
+ * it. Validation sees the parameters where they are; nothing is copied for it but the representations. */
+#include "base/memory.h"
+#include "graph/order.h"
+#include "train/export.h"
+#include "train/first_stage.h"
+#include "train/learner.h"
+#include "train/step.h"
+
+#include <string.h>
+
+struct parts {
+    struct inmo_learner learner; /* must be first */
+    struct inmo_learner_setup setup;
+    struct inmo_graph *graph;       // training's
+    struct inmo_graph *data_graph;  // the same in the data set's numbers, if a scorer asks for it; else NULL
+    struct inmo_stepper *stepper;
+    struct inmo_model model;          // a view of the stepper's parameters, without ids; owns nothing
+    struct inmo_model_binding bound;  // likewise
+};
+
+static struct parts *parts_of(const struct inmo_learner *learner)
+{
+    return (struct parts *)learner;
+}
+
+static void parts_destroy(struct inmo_learner *learner)
+{
+    struct parts *parts = parts_of(learner);
+    if (!parts)
+        return;
+    inmo_stepper_free(parts->stepper);
+    inmo_graph_free(parts->data_graph);
+    inmo_graph_free(parts->graph);
+    inmo_free(parts);
+}
+
+static enum inmo_status build_graphs(struct parts *parts, struct inmo_error *error)
+{
+    const struct inmo_dataset *data = parts->setup.data;
+    const struct inmo_train_options *options = parts->setup.options;
+    const struct inmo_csr *lists[1] = {&data->train};
+    enum inmo_status status =
+        inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->graph, error);
+    if (!status && inmo_steps_over_graph(parts->setup.kind))
+        status = inmo_graph_order(&parts->graph, options->order, parts->setup.hooks, error);
+    /* Walks of a ranking start from histories, which have the data set's numbers. */
+    if (!status && parts->graph->origin && options->walks > 0 && inmo_csr_count(&data->valid) > 0)
+        status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->data_graph, error);
+    return status;
+}
+
+/* What a scorer takes: a model that stands on the stepper's own arrays. */
+static void make_view(struct parts *parts)
+{
+    const struct inmo_train_options *options = parts->setup.options;
+    const struct inmo_stepper *stepper = parts->stepper;
+    parts->model = (struct inmo_model){
+        .kind = parts->setup.kind,
+        .dim = stepper->binding.dim,
+        .layers = options->layers,
+        .popularity = options->popularity,
+        .walks = options->walks,
+        .walk_neighbours = options->walk_neighbours,
+        .rows = stepper->binding.rows,
+        .parameter = stepper->parameter,
+        .own = (float *)inmo_stepper_weights(stepper),
+    };
+    parts->bound = (struct inmo_model_binding){
+        .binding = stepper->binding,
+        .graph = parts->data_graph ? parts->data_graph : parts->graph,
+    };
+}
+
+static enum inmo_status parts_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
+                                     struct inmo_error *error)
+{
+    struct parts *parts = inmo_alloc_zero(1, sizeof *parts);
+    struct inmo_stepper *stepper;
+    enum inmo_status status;
+    if (!parts)
+        return inmo_fail_memory(error, "training");
+    parts->setup = *setup;
+    status = build_graphs(parts, error);
+    if (!status)
+        status = inmo_stepper_new(setup->kind, setup->options, parts->graph, &setup->data->train, setup->hooks,
+                                  &parts->stepper, error);
+    stepper = parts->stepper;
+    if (!status && setup->first_stage)
+        status = inmo_first_stage_copy(setup->first_stage, setup->data, stepper, error);
+    if (status) {
+        parts_destroy(&parts->learner);
+        return status;
+    }
+    make_view(parts);
+    parts->learner = (struct inmo_learner){
+        .type = &inmo_learner_parts,
+        .block = {stepper->parameter_rows, stepper->binding.dim, stepper->parameter, stepper->m, stepper->root},
+        .steps_per_epoch = inmo_stepper_steps_per_epoch(stepper),
+        .graph = parts->graph,
+        .model = &parts->model,
+        .bound = &parts->bound,
+    };
+    *out = &parts->learner;
+    return INMO_OK;
+}
+
+static double parts_step(struct inmo_learner *learner, int64_t step, double alpha, double learning_rate)
+{
+    return inmo_stepper_run(parts_of(learner)->stepper, step, alpha, learning_rate);
+}
+
+static void parts_catch_up(struct inmo_learner *learner)
+{
+    inmo_stepper_catch_up(parts_of(learner)->stepper);
+}
+
+static size_t parts_arrays(const struct inmo_learner *learner, struct inmo_tensor *array)
+{
+    const struct inmo_lazy *lazy = &parts_of(learner)->stepper->lazy;
+    if (!lazy->touched)
+        return 0;
+    array[0] = (struct inmo_tensor){"adam.touched", INMO_I32, lazy->block.rows, 0, lazy->touched};
+    array[1] = (struct inmo_tensor){"adam.rate", INMO_F64, INMO_LAZY_RING, 0, lazy->rate};
+    return 2;
+}
+
+/* A row that was touched has seen some of the updates done, and not so few that the ring has forgotten them. */
+static const char *parts_check(const struct inmo_learner *learner, int64_t step)
+{
+    const struct inmo_stepper *stepper = parts_of(learner)->stepper;
+    const struct inmo_lazy *lazy = &stepper->lazy;
+    int64_t updates = inmo_stepper_updates(stepper, step);
+    /* Between two stages, before the next one begins Adam anew, rows have seen the updates of the last. */
+    int64_t most = updates > 0 ? updates : step;
+    if (!lazy->touched)
+        return NULL;
+    if (updates > INT32_MAX)
+        return "step";
+    for (int64_t r = 0; r < lazy->block.rows; r++)
+        if (lazy->touched[r] < 0 || lazy->touched[r] > most ||
+            (lazy->touched[r] > 0 && updates - lazy->touched[r] >= INMO_LAZY_RING))
+            return "adam.touched";
+    for (int t = 0; t < INMO_LAZY_RING; t++)
+        if (!(lazy->rate[t] >= 0 && lazy->rate[t] <= 1e6))
+            return "adam.rate";
+    return NULL;
+}
+
+static void parts_restored(struct inmo_learner *learner, int64_t step)
+{
+    struct inmo_stepper *stepper = parts_of(learner)->stepper;
+    if (stepper->lazy.touched)
+        inmo_lazy_restore(&stepper->lazy, inmo_stepper_updates(stepper, step));
+}
+
+/* Parameters of the nodes that the model has, and which of them each row belongs to. */
+static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, const float *from, const int32_t *node,
+                                        struct inmo_model *model, struct inmo_error *error)
+{
+    const struct inmo_provider *provider = model->kind->provider;
+    size_t dim = (size_t)model->dim, extra = (size_t)provider->extra_rows;
+    size_t weights = (size_t)(stepper->parameter_rows - stepper->provider_rows) * dim;
+    int32_t rows = 0, bound = stepper->binding.rows;
+    int32_t *node_of_row = inmo_alloc((size_t)bound, sizeof *node_of_row);
+    float *parameter = inmo_alloc(((size_t)bound + extra) * dim, sizeof *parameter);
+    float *own = inmo_alloc(weights, sizeof *own);
+    if (!node_of_row || !parameter || !own) {
+        inmo_free(own);
+        inmo_free(parameter);
+        inmo_free(node_of_row);
+        return inmo_fail_memory(error, "the model");
+    }
+    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* in the data set's order, whatever training's was */
+        int32_t r = inmo_stepper_row(stepper, v);
+        if (node[v] < 0 || r < 0)
+            continue;
+        node_of_row[rows] = node[v];
+        memcpy(parameter + (size_t)rows * dim, from + (size_t)r * dim, dim * sizeof *parameter);
+        rows++;
+    }
+    memcpy(parameter + (size_t)rows * dim, from + (size_t)bound * dim, extra * dim * sizeof *parameter);
+    memcpy(own, from + (size_t)stepper->provider_rows * dim, weights * sizeof *own);
+    model->rows = rows;
+    model->own = own;
+    model->parameter = parameter;
+    if (provider->templates)
+        model->node_of_row = node_of_row;
+    else
+        inmo_free(node_of_row); /* a row for every node, in order */
+    return INMO_OK;
+}
+
+static enum inmo_status parts_export(struct inmo_learner *learner, const float *parameter, struct inmo_model **out,
+                                     struct inmo_error *error)
+{
+    const struct parts *parts = parts_of(learner);
+    const struct inmo_learner_setup *setup = &parts->setup;
+    struct inmo_model *model = NULL;
+    int32_t *node = inmo_alloc((size_t)parts->graph->nodes, sizeof *node);
+    enum inmo_status status = node ? INMO_OK : inmo_fail_memory(error, "the model");
+    if (!status)
+        status = inmo_export_model(setup->data, setup->options, setup->kind, node, &model, error);
+    if (!status)
+        status = copy_parameters(parts->stepper, parameter, node, model, error);
+    if (!status) {
+        *out = model;
+        model = NULL;
+    }
+    inmo_model_free(model);
+    inmo_free(node);
+    return status;
+}
+
+const struct inmo_learner_type inmo_learner_parts = {
+    .create = parts_create,
+    .destroy = parts_destroy,
+    .step = parts_step,
+    .catch_up = parts_catch_up,
+    .arrays = parts_arrays,
+    .check = parts_check,
+    .restored = parts_restored,
+    .export_model = parts_export,
+};

@@ -1,0 +1,177 @@
+/* system_learner.c - a standalone model (model/system.h) as a learner, by steps or in closed form. Training happens in
+ * the model's own numbers (users and items with training interactions), so that its tensors need no renumbering;
+ * validation in the data set's, through the same binding by ids as every evaluation. */
+#include "base/memory.h"
+#include "train/export.h"
+#include "train/learner.h"
+
+#include <string.h>
+
+struct standalone {
+    struct inmo_learner learner; /* must be first; its block: tensors of all shapes, so rows of one number */
+    const struct inmo_train_options *options;
+    const struct inmo_system *system;
+    struct inmo_model *model;              // ids, interactions, tensors
+    struct inmo_graph *graph;              // its training interactions
+    struct inmo_graph *data_graph;         // the same in the data set's numbers
+    struct inmo_model_binding bound;       // to it
+    struct inmo_learning_state *learning;  // NULL for a closed form
+};
+
+static struct standalone *standalone_of(const struct inmo_learner *learner)
+{
+    return (struct standalone *)learner;
+}
+
+static void system_destroy(struct inmo_learner *learner)
+{
+    struct standalone *own = standalone_of(learner);
+    if (!own)
+        return;
+    if (own->learning)
+        own->system->learning->destroy(own->learning);
+    inmo_free(own->learner.block.root);
+    inmo_free(own->learner.block.m);
+    inmo_model_unbind(&own->bound);
+    inmo_graph_free(own->data_graph);
+    inmo_graph_free(own->graph);
+    inmo_model_free(own->model); /* and with it the block's parameters */
+    inmo_free(own);
+}
+
+/* One block for all tensors, each a stretch of it. */
+static enum inmo_status lay_out(struct standalone *own, struct inmo_error *error)
+{
+    const struct inmo_learning *learning = own->system->learning;
+    struct inmo_block *block = &own->learner.block;
+    struct inmo_tensor shape[INMO_SYSTEM_TENSORS] = {0};
+    int64_t count = 0;
+    enum inmo_status status = INMO_OK;
+    learning->shape(own->graph, own->options, shape);
+    for (size_t n = 0; n < own->system->tensors; n++)
+        count += shape[n].rows * (shape[n].columns > 0 ? shape[n].columns : 1);
+    *block = (struct inmo_block){.rows = count, .dim = 1};
+    block->parameter = inmo_alloc((size_t)count, sizeof(float));
+    own->model->tensor_block = block->parameter;
+    if (learning->adam) {
+        block->m = inmo_alloc_zero((size_t)count, sizeof(float));
+        block->root = inmo_alloc_zero((size_t)count, sizeof(float));
+    }
+    if (!block->parameter || (learning->adam && (!block->m || !block->root)))
+        return inmo_fail_memory(error, "training");
+    count = 0;
+    for (size_t n = 0; n < own->system->tensors && !status; n++) {
+        status =
+            inmo_model_add_tensor(own->model, shape[n].rows, shape[n].columns, block->parameter + count, error);
+        count += shape[n].rows * (shape[n].columns > 0 ? shape[n].columns : 1);
+    }
+    return status;
+}
+
+/* Ids, both graphs and the binding between them: what both ways need. */
+static enum inmo_status make(const struct inmo_learner_setup *setup, const struct inmo_learner_type *type,
+                             struct standalone **out, struct inmo_error *error)
+{
+    struct standalone *own = inmo_alloc_zero(1, sizeof *own);
+    const struct inmo_dataset *data = setup->data;
+    const struct inmo_csr *lists[1] = {&data->train};
+    enum inmo_status status;
+    if (!own)
+        return inmo_fail_memory(error, "training");
+    own->options = setup->options;
+    own->system = setup->kind->system;
+    status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &own->data_graph, error);
+    if (!status)
+        status = inmo_export_model(data, setup->options, setup->kind, NULL, &own->model, error);
+    if (!status) {
+        lists[0] = &own->model->train;
+        status = inmo_graph_build(own->model->users.count, own->model->items.count, lists, 1, &own->graph, error);
+    }
+    if (!status)
+        status = inmo_model_bind(own->model, own->data_graph, &data->users, &data->items, &own->bound, error);
+    if (status) {
+        system_destroy(&own->learner);
+        return status;
+    }
+    own->learner.type = type;
+    own->learner.graph = own->data_graph;
+    own->learner.model = own->model;
+    own->learner.bound = &own->bound;
+    *out = own;
+    return INMO_OK;
+}
+
+/* ---- By steps ------------------------------------------------------------------------------------------------ */
+
+static enum inmo_status system_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
+                                      struct inmo_error *error)
+{
+    struct standalone *own = NULL;
+    enum inmo_status status = make(setup, &inmo_learner_system, &own, error);
+    if (status)
+        return status;
+    status = lay_out(own, error);
+    if (!status)
+        status = own->system->learning->create(own->graph, own->options, own->learner.block.parameter,
+                                               &own->learning, error);
+    if (status) {
+        system_destroy(&own->learner);
+        return status;
+    }
+    own->learner.steps_per_epoch = own->system->learning->steps_per_epoch(own->learning);
+    *out = &own->learner;
+    return INMO_OK;
+}
+
+static double system_step(struct inmo_learner *learner, int64_t step, double alpha, double learning_rate)
+{
+    struct standalone *own = standalone_of(learner);
+    (void)alpha;
+    return own->system->learning->step(own->learning, &learner->block, step, learning_rate);
+}
+
+static enum inmo_status system_export(struct inmo_learner *learner, const float *parameter,
+                                      struct inmo_model **model, struct inmo_error *error)
+{
+    struct standalone *own = standalone_of(learner);
+    const struct inmo_block *block = &learner->block;
+    (void)error;
+    if (parameter && parameter != block->parameter)
+        memcpy(block->parameter, parameter, (size_t)block->rows * (size_t)block->dim * sizeof *parameter);
+    *model = own->model;
+    own->model = NULL;
+    return INMO_OK;
+}
+
+const struct inmo_learner_type inmo_learner_system = {
+    .create = system_create,
+    .destroy = system_destroy,
+    .step = system_step,
+    .export_model = system_export,
+};
+
+/* ---- In closed form ------------------------------------------------------------------------------------------ */
+
+static enum inmo_status closed_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
+                                      struct inmo_error *error)
+{
+    struct standalone *own = NULL;
+    enum inmo_status status = make(setup, &inmo_learner_closed_form, &own, error);
+    if (!status)
+        *out = &own->learner;
+    return status;
+}
+
+static enum inmo_status closed_fit(struct inmo_learner *learner, const struct inmo_hooks *hooks,
+                                   struct inmo_error *error)
+{
+    struct standalone *own = standalone_of(learner);
+    return own->system->fit ? own->system->fit(own->model, own->graph, own->options, hooks, error) : INMO_OK;
+}
+
+const struct inmo_learner_type inmo_learner_closed_form = {
+    .create = closed_create,
+    .destroy = system_destroy,
+    .fit = closed_fit,
+    .export_model = system_export,
+};
