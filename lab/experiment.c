@@ -144,32 +144,8 @@ static const struct rule {
 
 const char *inmo_lab_model_label(const char *model)
 {
-    static const struct {
-        const char *name, *label;
-    } known[] = {
-        {"inmo-lightgcn", "INMO-LGCN"},
-        {"inmo-mf", "INMO-MF"},
-        {"inmo-ngcf", "INMO-NGCF"},
-        {"inmo-imc-gae", "INMO-IMC-GAE"},
-        {"lightgcn", "LightGCN"},
-        {"mf", "MF"},
-        {"ngcf", "NGCF"},
-        {"imc-gae", "IMC-GAE"},
-        {"imc-lightgcn", "IMC-LGCN"},
-        {"idcf-lightgcn", "IDCF-LGCN"},
-        {"neumf", "NeuMF"},
-        {"inmo-neumf", "INMO-NeuMF"},
-        {"mult-vae", "Mult-VAE"},
-        {"item-knn", "ItemKNN"},
-        {"ease", "EASE"},
-        {"ials", "iALS"},
-        {"gf-cf", "GF-CF"},
-        {"popular", "Popular"},
-    };
-    for (size_t n = 0; n < sizeof known / sizeof *known; n++)
-        if (strcmp(known[n].name, model) == 0)
-            return known[n].label;
-    return model;
+    const struct inmo_model_kind *kind = inmo_model_kind_find(model);
+    return kind ? kind->label : model;
 }
 
 static int is_for_all(const struct rule *rule)

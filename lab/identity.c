@@ -49,7 +49,7 @@ static char *settings_that_count(const struct inmo_train_options *options)
     json_t *chosen, *neutral, *value;
     const char *key;
     void *next;
-    inmo_train_options_plain(&plain, inmo_model_kind_find(options->model));
+    inmo_recipe_plain(&plain, inmo_model_kind_find(options->model));
     json[0] = inmo_settings_json(settings, inmo_train_settings_of_model(), options);
     json[1] = inmo_settings_json(settings, inmo_train_settings_of_model(), &plain);
     chosen = json[0] ? json_loads(json[0], 0, NULL) : NULL;

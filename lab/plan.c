@@ -126,7 +126,7 @@ static enum inmo_status check_only(const char *only, struct inmo_error *error)
         const struct inmo_model_kind *kind = inmo_model_kind_find(word);
         if (!kind || strcmp(kind->name, word) != 0)
             return inmo_fail(error, INMO_USAGE, "--only: found \"%.*s\", expected models out of %s", (int)length,
-                             at, inmo_model_names);
+                             at, inmo_model_names());
     }
     return INMO_OK;
 }

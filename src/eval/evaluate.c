@@ -118,12 +118,12 @@ static enum inmo_status check_scenario(const struct inmo_model *model, const str
             error, INMO_UNSUPPORTED,
             "%s cannot serve new users and items: it has a learned vector for each one seen in training "
             "and none for others; use %s",
-            kind->name, inmo_models_for_unseen);
+            kind->name, inmo_models_for_unseen());
     if (data->scenario == INMO_NEW_INTERACTIONS && !without_new && !(kind->backbone && kind->backbone->needs_all))
         return inmo_fail(error, INMO_UNSUPPORTED,
                          "%s cannot use new interactions: its vectors do not depend on the graph; evaluate "
                          "`without-new`, or use lightgcn, ngcf, %s",
-                         kind->name, inmo_models_for_unseen);
+                         kind->name, inmo_models_for_unseen());
     return INMO_OK;
 }
 

@@ -1,4 +1,4 @@
-/* model.c - the list of models, and binding a model to a graph by external ids. */
+/* model.c - what a model consists of, and binding it to a graph by external ids. */
 #include "model/model.h"
 
 #include "base/memory.h"
@@ -6,47 +6,6 @@
 
 #include <pthread.h>
 #include <string.h>
-
-static const struct inmo_model_kind kinds[] = {
-    {"inmo-lightgcn", "inmo-lgcn", &inmo_provider_inmo, &inmo_backbone_lightgcn, NULL, NULL},
-    {"inmo-mf", NULL, &inmo_provider_inmo, &inmo_backbone_mf, NULL, NULL},
-    {"inmo-ngcf", NULL, &inmo_provider_inmo, &inmo_backbone_ngcf, NULL, NULL},
-    {"inmo-imc-gae", NULL, &inmo_provider_inmo, &inmo_backbone_imc_gae, NULL, NULL},
-    {"inmo-neumf", NULL, &inmo_provider_inmo, &inmo_backbone_mf, NULL, &inmo_head_neumf},
-    {"lightgcn", "lgcn", &inmo_provider_lookup, &inmo_backbone_lightgcn, NULL, NULL},
-    {"mf", "mf-bpr", &inmo_provider_lookup, &inmo_backbone_mf, NULL, NULL},
-    {"ngcf", NULL, &inmo_provider_lookup, &inmo_backbone_ngcf, NULL, NULL},
-    {"neumf", NULL, &inmo_provider_lookup, &inmo_backbone_mf, NULL, &inmo_head_neumf},
-    {"imc-gae", NULL, &inmo_provider_average, &inmo_backbone_imc_gae, NULL, NULL},
-    {"imc-lightgcn", "imc-lgcn", &inmo_provider_average, &inmo_backbone_lightgcn, NULL, NULL},
-    {"idcf-lightgcn", "idcf-lgcn", &inmo_provider_idcf, &inmo_backbone_lightgcn, NULL, NULL},
-    {"item-knn", "knn", NULL, NULL, &inmo_system_knn, NULL},
-    {"ease", NULL, NULL, NULL, &inmo_system_ease, NULL},
-    {"ials", "als", NULL, NULL, &inmo_system_ials, NULL},
-    {"gf-cf", NULL, NULL, NULL, &inmo_system_gfcf, NULL},
-    {"mult-vae", "vae", NULL, NULL, &inmo_system_mult_vae, NULL},
-    {"popular", NULL, NULL, NULL, &inmo_system_popular, NULL},
-};
-const char inmo_model_names[] =
-    "inmo-lightgcn|inmo-lgcn|inmo-mf|inmo-ngcf|inmo-imc-gae|inmo-neumf|lightgcn|lgcn|mf|mf-bpr|ngcf|"
-    "neumf|imc-gae|imc-lightgcn|imc-lgcn|idcf-lightgcn|idcf-lgcn|item-knn|knn|ease|ials|als|gf-cf|"
-    "mult-vae|vae|popular";
-const char inmo_models_for_unseen[] =
-    "an inmo model, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf or "
-    "mult-vae";
-
-const struct inmo_model_kind *inmo_model_kind_find(const char *name)
-{
-    for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++)
-        if (strcmp(kinds[n].name, name) == 0 || (kinds[n].alias && strcmp(kinds[n].alias, name) == 0))
-            return kinds + n;
-    return NULL;
-}
-
-const struct inmo_model_kind *inmo_model_kind_at(size_t n)
-{
-    return n < sizeof kinds / sizeof *kinds ? kinds + n : NULL;
-}
 
 int64_t inmo_model_parameter_count(const struct inmo_model *model)
 {

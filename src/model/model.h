@@ -6,25 +6,30 @@
 #include "base/csr.h"
 #include "base/idmap.h"
 #include "model/head.h"
+#include "model/recipe.h"
 #include "model/seam.h"
 #include "model/system.h"
 
-/* A name is a pair, with or without a head, or a system of its own shape. */
+/* A row of the table of models (table.c): a pair, with or without a head, or a standalone system. */
 struct inmo_model_kind {
-    const char *name, *alias;
+    const char *name, *alias; /* as --model has it; alias NULL: none */
+    const char *label;        /* as reports print it */
+    const char *help;         /* a few words */
     const struct inmo_provider *provider;
     const struct inmo_backbone *backbone;
-    const struct inmo_system *system;
     const struct inmo_head *head; /* NULL: scores are dot products */
+    const struct inmo_system *system;
+    struct inmo_paper_recipe paper;
+    struct inmo_fast_recipe fast;
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
-/* Kind n of the list, from 0; NULL when there are not so many. */
+/* Kind n of the table, from 0; NULL when there are not so many. */
 const struct inmo_model_kind *inmo_model_kind_at(size_t n);
-/* All names and aliases, "a|b|c". */
-extern const char inmo_model_names[];
-
-/* Those that serve people who were not there in training, for messages. */
-extern const char inmo_models_for_unseen[];
+/* Of the table: all names and aliases, "a|b|c"; what --help says of each; those that serve people who were not there in
+ * training, for messages, "a, b or c". */
+const char *inmo_model_names(void);
+const char *inmo_model_help(void);
+const char *inmo_models_for_unseen(void);
 
 /* Whether the model serves people who were not there in training, */
 static inline int inmo_kind_serves_unseen(const struct inmo_model_kind *kind)

@@ -76,10 +76,11 @@ struct inmo_composition {
 struct inmo_provider_state;
 struct inmo_provider {
     const char *name;
-    int inductive;  /* serves nodes that were not there in training */
-    int templates;  /* rows belong to templates, chosen once, rather than to every node */
-    int extra_rows; /* parameter rows after the bound ones */
-    int diagonal;   /* which of them, from 1, is the diagonal w of the self-enhanced loss; 0: there is none */
+    const char *family; /* what messages call all its models, "an inmo model"; NULL: each by its name */
+    int inductive;      /* serves nodes that were not there in training */
+    int templates;      /* rows belong to templates, chosen once, rather than to every node */
+    int extra_rows;     /* parameter rows after the bound ones */
+    int diagonal;       /* which of them, from 1, is the diagonal w of the self-enhanced loss; 0: there is none */
     int regularises_output; /* L2 falls on r (1) or on e (0) */
     int is_table;           /* e is rows of the parameters themselves, for the rows that touches names */
     const char

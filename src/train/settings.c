@@ -1,4 +1,4 @@
-/* settings.c - the one table of training options, and the recipes. */
+/* settings.c - the one table of training options, and what holds between them. */
 #include "train/settings.h"
 
 #include "base/setting.h"
@@ -14,7 +14,8 @@
 #define AT(field) offsetof(struct inmo_train_options, field)
 
 static struct inmo_setting table[] = {
-    {"model", 's', AT(model), 0, 0, inmo_model_names, "Model", "NAME", "The model."},
+    {"model", 's', AT(model), 0, 0, NULL, "Model", "NAME",
+     NULL}, /* choices and help are those of the table of models, */
     {"dim", 'i', AT(dim), 1, 4096, NULL, "Model", "D", "Embedding size."},
     {"layers", 'i', AT(layers), 0, 16, NULL, "Model", "K", "Graph layers (lightgcn, ngcf and imc models)."},
     {"user-templates", 'r', AT(user_templates), 1e-9, 1, NULL, "Model", "SHARE",
@@ -112,7 +113,10 @@ enum { SETTINGS = sizeof table / sizeof *table };
 static void complete_table(void)
 {
     for (size_t n = 0; n < SETTINGS; n++)
-        if (table[n].offset == AT(loss)) {
+        if (table[n].offset == AT(model)) {
+            table[n].choices = inmo_model_names();
+            table[n].help = inmo_model_help();
+        } else if (table[n].offset == AT(loss)) {
             table[n].choices = inmo_loss_names();
             table[n].help = inmo_loss_help();
         }
@@ -144,162 +148,6 @@ int32_t inmo_train_pretraining(const struct inmo_train_options *options)
     return kind && kind->head ? kind->head->stages * options->pretrain : 0;
 }
 
-/* What the paper's authors settled on for Gowalla. */
-static const struct {
-    const char *model;
-    double learning_rate, l2, dropout, graph_dropout, self_weight;
-    const char *init;
-} paper[] = {
-    {"mf", 1e-4, 1e-3, 0, 0, 0, "normal"},
-    {"lightgcn", 1e-3, 1e-4, 0, 0, 0, "normal"},
-    {"ngcf", 1e-3, 1e-3, 0, 0.1, 0, "kaiming"},
-    {"imc-gae", 1e-3, 0, 0, 0.3, 0, "normal"},
-    {"imc-lightgcn", 1e-3, 1e-4, 0, 0, 0, "normal"},
-    {"idcf-lightgcn", 1e-3, 1e-4, 0, 0, 0, "normal"}, /* of its keys: the weights are Kaiming uniform */
-    {"mult-vae", 1e-3, 1e-4, 0.7, 0, 0, "kaiming"},
-    {"inmo-mf", 1e-3, 1e-5, 0.1, 0, 0.1, "normal"},
-    {"inmo-lightgcn", 1e-3, 0, 0.3, 0, 0.01, "normal"},
-    /* pairs the authors have no settings for: the backbone's, and of the module those it has under LightGCN */
-    {"inmo-ngcf", 1e-3, 1e-3, 0.3, 0.1, 0.01, "normal"},
-    {"inmo-imc-gae", 1e-3, 0, 0.3, 0.3, 0.01, "normal"},
-    {"neumf", 1e-2, 1e-2, 0, 0, 0, "kaiming"}, /* of Yelp; they give none for Gowalla */
-    {"inmo-neumf", 1e-2, 1e-2, 0.3, 0, 0.01, "normal"},
-};
-
-/* Where a model's best by the same search (docs/results.md: by validation, on one split of Gowalla) is not
- * INMO-LGCN's. Backbones whose representations are several times as wide as the embeddings have 64 dimensions.
- * MF, NGCF and IDCF end higher pairwise: those have a weight of the squared norms here. */
-static const struct {
-    const char *model;
-    double learning_rate, temperature, graph_dropout, pairwise_l2;
-    int dim;
-} searched[] = {
-    {"mf", 0.004, 1, 0, 1e-3, 128},
-    {"inmo-mf", 0.0025, 0.065, 0, 0, 128},
-    {"ngcf", 0.004, 1, 0.1, 1e-3, 64},
-    {"inmo-ngcf", 0.004, 1, 0.1, 1e-3, 64},
-    {"imc-gae", 0.005, 0.15, 0, 0, 64},
-    {"inmo-imc-gae", 0.005, 0.15, 0, 0, 64},
-    {"lightgcn", 0.0066, 0.1, 0, 0, 128},
-    {"imc-lightgcn", 0.0066, 0.1, 0, 0, 128},
-    {"idcf-lightgcn", 0.001, 1, 0, 1e-4, 128}, /* its keys are trained at LightGCN's rate */
-};
-
-/* What reaches the best quality soonest (docs/results.md): all positives of a user at once against shared
- * negatives, from a spectral start, with few passes over the graph. alpha is annealed slowly and stays where
- * training got to. */
-static void take_fast_recipe(struct inmo_train_options *options, const struct inmo_model_kind *kind)
-{
-    int has_own = kind->backbone && kind->backbone->part;
-    double published_dropout = options->dropout;
-    options->l2 = 0;
-    options->dropout = options->dropout > 0 ? 0.6 : 0;
-    options->loss = "listwise";
-    options->start = "spectral";
-    options->start_scale = 0.1;
-    options->dim = 128;
-    options->popularity = -0.2;
-    options->batch = 2048;
-    options->negatives = 4096;
-    options->walks =
-        strcmp(kind->name, "inmo-lightgcn") == 0 ? 4 : 0; /* other models are compared as they were published */
-    options->temperature = 0.065;
-    options->learning_rate = 0.006;
-    for (size_t n = 0; n < sizeof searched / sizeof *searched; n++)
-        if (strcmp(searched[n].model, kind->name) == 0) {
-            options->learning_rate = searched[n].learning_rate;
-            options->temperature = searched[n].temperature;
-            options->graph_dropout = searched[n].graph_dropout;
-            options->dim = searched[n].dim;
-            if (searched[n].pairwise_l2 > 0) {
-                options->loss = "bpr";
-                options->batch = 32768; /* a pass over the graph costs the same with few triples */
-                options->popularity = 0;
-                options->l2 = searched[n].pairwise_l2;
-                options->dropout = published_dropout;
-            }
-        }
-    options->key_learning_rate = kind->provider && kind->provider->frozen_from ? 0.0066 : 0;
-    options->schedule = "eager";
-    options->annealing = 0.988;
-    options->eval_alpha = "reached";
-    options->self_weight = 0;
-    options->storage = has_own ? "float" : "half"; /* they keep floats whatever is asked for */
-    options->epochs = 36;
-    options->eval_every = 6;
-    options->patience = 18;
-}
-
-/* A system that learns by Adam has its own loss and start: the paper's settings, but a rate that falls to 0
- * within a few epochs, and from higher up; searched like the others. */
-static void hurry(struct inmo_train_options *options)
-{
-    options->learning_rate = 0.01;
-    options->dropout = 0.7;
-    options->dim = 128;
-    options->schedule = "cosine";
-    options->epochs = 60;
-    options->eval_every = 5;
-    options->patience = 25;
-}
-
-/* With a head the loss goes by pairs. From a random start it takes hundreds of epochs, pretraining among them;
- * here the product's half starts where the other models do. Picked by validation on one small log
- * (docs/results.md). */
-static void take_pair_recipe(struct inmo_train_options *options, const struct inmo_model_kind *kind)
-{
-    options->init = "normal";
-    options->start = "spectral";
-    options->learning_rate = 0.003;
-    options->l2 = kind->provider->templates ? 1e-3 : 1e-2;
-    options->self_weight = 0;
-    options->schedule = "cosine";
-    options->pretrain = 0;
-    options->epochs = 40;
-    options->eval_every = 5;
-    options->patience = 15;
-}
-
-void inmo_train_options_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind)
-{
-    *options = (struct inmo_train_options){
-        .size = sizeof *options,
-        .model = kind->name,
-        .dim = 64,
-        .layers = 3,
-        .neighbours = 100,
-        .walk_neighbours = INMO_WALK_NEIGHBOURS,
-        .similarity = "cosine",
-        .unobserved = 0.01,
-        .l2_exponent = 1,
-        .low_pass = 0.3,
-        .batch = 2048,
-        .least_steps = 12,
-        .most_steps = 16,
-        .annealing = 0.99,
-        .eval_alpha = "reached",
-        .user_templates = 1,
-        .item_templates = 1,
-        .template_rule = "error-sort",
-        .init = "normal",
-        .init_scale = 0.1,
-        .start = "random",
-        .start_scale = 0.1,
-        .loss = "bpr",
-        .negatives = 1024,
-        .bce_negatives = 4,
-        .temperature = 1,
-        .schedule = "constant",
-        .storage = "float",
-        .order = "community",
-        .epochs = 1000,
-        .patience = 50,
-        .eval_every = 1,
-        .seed = 1,
-        .checkpoint_seconds = 60,
-    };
-}
-
 enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *options, size_t size, const char *model,
                                                const char *recipe, struct inmo_error *error)
 {
@@ -307,38 +155,13 @@ enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *option
     if (size != sizeof *options)
         return inmo_fail_size(error, "inmo_train_options", size, sizeof *options);
     if (!kind)
-        return inmo_fail(error, INMO_USAGE, "`model`: found '%s', expected one of %s", model, inmo_model_names);
+        return inmo_fail(error, INMO_USAGE, "`model`: found '%s', expected one of %s", model, inmo_model_names());
     if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
         return inmo_fail(error, INMO_USAGE, "`recipe`: found '%s', expected fast or paper", recipe);
-    inmo_train_options_plain(options, kind);
-    for (size_t n = 0; n < sizeof paper / sizeof *paper; n++)
-        if (strcmp(paper[n].model, kind->name) == 0) {
-            options->learning_rate = paper[n].learning_rate;
-            options->l2 = paper[n].l2;
-            options->dropout = paper[n].dropout;
-            options->graph_dropout = paper[n].graph_dropout;
-            options->init = paper[n].init;
-            options->self_weight = paper[n].self_weight;
-        }
-    options->contrast = kind->provider && kind->provider->own_loss ? 1e-3 : 0;
+    inmo_recipe_plain(options, kind);
+    inmo_recipe_take(options, kind, !recipe || strcmp(recipe, "fast") == 0);
     if (recipe && strcmp(recipe, "paper") == 0)
         options->least_steps = 0; /* the batch is as large as the paper says */
-    if (kind->head) {
-        options->loss = "bce";
-        options->pretrain = 100;
-        options->patience = 100;
-        options->valid_users = 2000; /* a ranking costs a hundred times that of dot products */
-    }
-    if (!recipe || strcmp(recipe, "fast") == 0) {
-        if (kind->system && kind->system->learning && kind->system->learning->adam)
-            hurry(options);
-        else if (kind->head)
-            take_pair_recipe(options, kind);
-        else
-            take_fast_recipe(options, kind);
-    }
-    if (kind->system && kind->system->defaults)
-        kind->system->defaults(options);
     return INMO_OK;
 }
 

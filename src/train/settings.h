@@ -4,9 +4,6 @@
 
 #include "base/status.h"
 
-struct inmo_model_kind;
-/* What recipes start from: every option neutral. */
-void inmo_train_options_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind);
 /* Checks bounds, and what holds between options. */
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error);
 /* Epochs of pretraining, which come before --epochs. */

@@ -261,11 +261,11 @@ enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inm
         return query->user
                    ? inmo_fail(error, INMO_UNSUPPORTED,
                                "%s has no vector for user '%s', who was not in its training data; use %s",
-                               model->kind->name, query->user, inmo_models_for_unseen)
+                               model->kind->name, query->user, inmo_models_for_unseen())
                    : inmo_fail(error, INMO_UNSUPPORTED,
                                "%s cannot recommend for somebody unseen: it has learned vectors for the users "
                                "of its training data only; use %s",
-                               model->kind->name, inmo_models_for_unseen);
+                               model->kind->name, inmo_models_for_unseen());
     status = gather_history(view, snapshot, work, query, user, person, &past, error);
     if (status)
         return status;

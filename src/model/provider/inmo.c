@@ -317,6 +317,7 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
 
 const struct inmo_provider inmo_provider_inmo = {
     .name = "inmo",
+    .family = "an inmo model",
     .inductive = 1,
     .templates = 1,
     .extra_rows = 3,

@@ -1,0 +1,139 @@
+/* recipe.c - see recipe.h. */
+#include "model/model.h"
+
+/* What the ways have in common where a model is searched: numbers of its row. */
+static void take_searched(struct inmo_train_options *options, const struct inmo_fast_recipe *fast)
+{
+    options->learning_rate = fast->learning_rate;
+    options->temperature = fast->temperature;
+    options->graph_dropout = fast->graph_dropout;
+    options->l2 = fast->l2;
+    options->dim = fast->dim;
+    options->walks = fast->walks;
+}
+
+/* What reaches the best quality soonest (docs/results.md). alpha is annealed slowly and stays where training got to. */
+void inmo_recipe_listwise(struct inmo_train_options *options, const struct inmo_model_kind *kind)
+{
+    int has_weights = kind->backbone && kind->backbone->part;
+    take_searched(options, &kind->fast);
+    options->dropout = options->dropout > 0 ? 0.6 : 0;
+    options->loss = "listwise";
+    options->start = "spectral";
+    options->start_scale = 0.1;
+    options->popularity = -0.2;
+    options->batch = 2048;
+    options->negatives = 4096;
+    options->key_learning_rate = kind->provider && kind->provider->frozen_from ? 0.0066 : 0;
+    options->schedule = "eager";
+    options->annealing = 0.988;
+    options->eval_alpha = "reached";
+    options->self_weight = 0;
+    options->storage = has_weights ? "float" : "half"; /* they keep floats whatever is asked for */
+    options->epochs = 36;
+    options->eval_every = 6;
+    options->patience = 18;
+}
+
+void inmo_recipe_pairwise(struct inmo_train_options *options, const struct inmo_model_kind *kind)
+{
+    double published_dropout = options->dropout;
+    inmo_recipe_listwise(options, kind);
+    options->loss = "bpr";
+    options->batch = 32768; /* a pass over the graph costs the same with few triples */
+    options->popularity = 0;
+    options->dropout = published_dropout;
+}
+
+/* From a random start it takes hundreds of epochs, pretraining among them; here the product's half starts where the
+ * other models do. Picked by validation on one small log (docs/results.md). */
+void inmo_recipe_head(struct inmo_train_options *options, const struct inmo_model_kind *kind)
+{
+    options->init = "normal";
+    options->start = "spectral";
+    options->learning_rate = kind->fast.learning_rate;
+    options->l2 = kind->fast.l2;
+    options->self_weight = 0;
+    options->schedule = "cosine";
+    options->pretrain = 0;
+    options->epochs = 40;
+    options->eval_every = 5;
+    options->patience = 15;
+}
+
+/* Loss and start are the model's own: the paper's settings, but a rate that falls to 0 within a few epochs, and from
+ * higher up; searched like the others. */
+void inmo_recipe_standalone(struct inmo_train_options *options, const struct inmo_model_kind *kind)
+{
+    options->learning_rate = kind->fast.learning_rate;
+    options->dropout = 0.7;
+    options->dim = kind->fast.dim;
+    options->schedule = "cosine";
+    options->epochs = 60;
+    options->eval_every = 5;
+    options->patience = 25;
+}
+
+void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind)
+{
+    *options = (struct inmo_train_options){
+        .size = sizeof *options,
+        .model = kind->name,
+        .dim = 64,
+        .layers = 3,
+        .neighbours = 100,
+        .walk_neighbours = INMO_WALK_NEIGHBOURS,
+        .similarity = "cosine",
+        .unobserved = 0.01,
+        .l2_exponent = 1,
+        .low_pass = 0.3,
+        .batch = 2048,
+        .least_steps = 12,
+        .most_steps = 16,
+        .annealing = 0.99,
+        .eval_alpha = "reached",
+        .user_templates = 1,
+        .item_templates = 1,
+        .template_rule = "error-sort",
+        .init = "normal",
+        .init_scale = 0.1,
+        .start = "random",
+        .start_scale = 0.1,
+        .loss = "bpr",
+        .negatives = 1024,
+        .bce_negatives = 4,
+        .temperature = 1,
+        .schedule = "constant",
+        .storage = "float",
+        .order = "community",
+        .epochs = 1000,
+        .patience = 50,
+        .eval_every = 1,
+        .seed = 1,
+        .checkpoint_seconds = 60,
+    };
+}
+
+void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_model_kind *kind, int fast)
+{
+    const struct inmo_paper_recipe *paper = &kind->paper;
+    if (paper->init) {
+        options->learning_rate = paper->learning_rate;
+        options->l2 = paper->l2;
+        options->dropout = paper->dropout;
+        options->graph_dropout = paper->graph_dropout;
+        options->self_weight = paper->self_weight;
+        options->init = paper->init;
+    }
+    options->contrast = kind->provider && kind->provider->own_loss ? 1e-3 : 0;
+    if (kind->head) {
+        options->loss = "bce";
+        options->pretrain = 100;
+        options->patience = 100;
+        options->valid_users = 2000; /* a ranking costs a hundred times that of dot products */
+    }
+    if (fast)
+        kind->fast.take(options, kind);
+    if (kind->system && kind->system->defaults)
+        kind->system->defaults(options);
+}

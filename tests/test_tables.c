@@ -1,0 +1,72 @@
+/* test_tables.c - the tables of models and losses: every row is complete, and what is built from them names every row. */
+#include "support.h"
+
+#include "loss/loss.h"
+#include "model/model.h"
+#include "train/settings.h"
+
+/* Whether a list "a|b|c" has a word. */
+static int lists(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        if (strncmp(at, word, length) == 0 && (at[length] == '|' || at[length] == 0))
+            return 1;
+    return 0;
+}
+
+static void test_models(void **state)
+{
+    static const char *const recipes[] = {"fast", "paper"};
+    const struct inmo_model_kind *kind;
+    (void)state;
+    for (size_t n = 0; (kind = inmo_model_kind_at(n)); n++) {
+        assert_non_null(kind->label);
+        assert_non_null(kind->help);
+        assert_ptr_equal(inmo_model_kind_find(kind->name), kind); /* no name is there twice */
+        assert_true(!kind->alias || inmo_model_kind_find(kind->alias) == kind);
+        assert_true(lists(inmo_model_names(), kind->name));
+        assert_true(!kind->alias || lists(inmo_model_names(), kind->alias));
+        assert_non_null(strstr(inmo_model_help(), kind->help));
+        assert_int_equal(kind->system != NULL, kind->provider == NULL);
+        assert_int_equal(kind->backbone != NULL, kind->provider != NULL);
+        for (size_t r = 0; r < COUNT(recipes); r++) {
+            struct inmo_train_options options;
+            struct inmo_error error = {0};
+            must(inmo_train_options_init(&options, kind->name, recipes[r], &error));
+            if (kind->backbone) /* a closed form has no learning rate, which others must have */
+                must(inmo_train_options_check(&options, &error));
+        }
+    }
+    assert_string_equal(
+        inmo_models_for_unseen(),
+        "an inmo model, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf or mult-vae");
+}
+
+static void test_losses(void **state)
+{
+    char names[256];
+    (void)state;
+    snprintf(names, sizeof names, "%s", inmo_loss_names());
+    for (char *at = strtok(names, "|"); at; at = strtok(NULL, "|")) {
+        const struct inmo_loss *loss = inmo_loss_find(at);
+        assert_non_null(loss);
+        assert_string_equal(loss->name, at);
+        assert_true(loss->judge || loss->judge_pairs);
+        assert_int_equal(loss->judge_pairs != NULL, loss->negatives != NULL);
+        assert_true(loss->places && loss->create && loss->destroy && loss->steps_per_epoch && loss->draw &&
+                    loss->weigh);
+        assert_non_null(strstr(inmo_loss_help(), loss->help));
+    }
+    assert_null(inmo_loss_find("hinge"));
+    assert_string_equal(inmo_loss_names_for_heads(), "bpr or bce");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_losses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
