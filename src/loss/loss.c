@@ -1,6 +1,9 @@
 /* loss.c - the table of losses, and what several of them share. */
 #include "loss/loss.h"
 
+#include "base/threads.h"
+#include "kernel/kernel.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +78,19 @@ void inmo_loss_name_nodes(const struct inmo_graph *graph, int32_t users, int32_t
     for (int32_t n = 0; n < places; n++)
         number[n] = inmo_graph_place(graph, n < users ? number[n] : graph->users + number[n]);
     inmo_grouping_set(grouping, places);
+}
+
+void inmo_loss_sum_places(const struct inmo_grouping *grouping, int dim, const float *gradient, float *dr)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+    size_t d = (size_t)dim;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(inmo_threads())
+    for (int32_t n = 0; n < grouping->rows.count; n++) {
+        float *sum = dr + (size_t)n * d;
+        memset(sum, 0, d * sizeof *sum);
+        for (int32_t e = grouping->offset[n]; e < grouping->offset[n + 1]; e++)
+            kernels->add_scaled(dim, 1, gradient + (size_t)grouping->entry[e] * d, sum);
+    }
 }
 
 void inmo_loss_weigh_places(const struct inmo_grouping *grouping, int32_t users, int32_t counted, double of_user,

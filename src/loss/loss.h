@@ -85,6 +85,8 @@ int64_t inmo_loss_steps(const struct inmo_graph *graph, int32_t batch);
  * them. Makes nodes of them and groups them. */
 void inmo_loss_name_nodes(const struct inmo_graph *graph, int32_t users, int32_t places,
                           struct inmo_grouping *grouping);
+/* Ends judge, where gradient (places, dim) is that of each place: dr[n] is the sum over the places of row n. */
+void inmo_loss_sum_places(const struct inmo_grouping *grouping, int dim, const float *gradient, float *dr);
 /* weigh, where only the first `counted` places count, each of_user or of_item. */
 void inmo_loss_weigh_places(const struct inmo_grouping *grouping, int32_t users, int32_t counted, double of_user,
                             double of_item, float *weight);

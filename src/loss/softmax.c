@@ -120,19 +120,6 @@ double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int3
     return loss;
 }
 
-void inmo_softmax_rows(const struct inmo_softmax *softmax, const struct inmo_grouping *grouping, float *gradient)
-{
-    const struct inmo_kernels *kernels = inmo_kernels();
-    size_t d = (size_t)softmax->dim;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(inmo_threads())
-    for (int32_t n = 0; n < grouping->rows.count; n++) {
-        float *sum = gradient + (size_t)n * d;
-        memset(sum, 0, d * sizeof *sum);
-        for (int32_t e = grouping->offset[n]; e < grouping->offset[n + 1]; e++)
-            kernels->add_scaled(softmax->dim, 1, softmax->gradient + (size_t)grouping->entry[e] * d, sum);
-    }
-}
-
 /* ---- Behind the seam (loss.h) -------------------------------------------------------------------------------- */
 
 struct inmo_loss_state {
@@ -201,7 +188,7 @@ static double softmax_judge(struct inmo_loss_state *state, const struct inmo_gro
                             float *dr)
 {
     double loss = inmo_softmax_run(&state->softmax, r, grouping->row);
-    inmo_softmax_rows(&state->softmax, grouping, dr);
+    inmo_loss_sum_places(grouping, state->softmax.dim, state->softmax.gradient, dr);
     return loss;
 }
 

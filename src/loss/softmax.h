@@ -7,7 +7,9 @@
 #ifndef INMO_LOSS_SOFTMAX_H
 #define INMO_LOSS_SOFTMAX_H
 
-#include "loss/batch.h"
+#include "base/status.h"
+
+#include <stdint.h>
 
 struct inmo_softmax {
     int32_t batch, negatives;
@@ -27,7 +29,4 @@ void inmo_softmax_free(struct inmo_softmax *softmax);
 /* x: rows; index (2 batch + negatives): rows of x that are users, positives, negatives. Returns the loss and leaves
  * the gradients of the places. */
 double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int32_t *index);
-/* gradient[n] = sum over the places of row n of the grouping. */
-void inmo_softmax_rows(const struct inmo_softmax *softmax, const struct inmo_grouping *grouping, float *gradient);
-
 #endif
