@@ -9,10 +9,7 @@
 #include <string.h>
 
 static const struct inmo_loss *const table[] = {
-    &inmo_loss_bpr,
-    &inmo_loss_softmax,
-    &inmo_loss_listwise,
-    &inmo_loss_bce,
+    &inmo_loss_bpr, &inmo_loss_softmax, &inmo_loss_listwise, &inmo_loss_bce, &inmo_loss_directau,
 };
 enum { LOSSES = sizeof table / sizeof *table };
 

@@ -69,7 +69,8 @@ struct inmo_loss {
                                    const float *x);
 };
 
-extern const struct inmo_loss inmo_loss_bpr, inmo_loss_softmax, inmo_loss_listwise, inmo_loss_bce;
+extern const struct inmo_loss inmo_loss_bpr, inmo_loss_softmax, inmo_loss_listwise, inmo_loss_bce,
+    inmo_loss_directau;
 
 const struct inmo_loss *inmo_loss_find(const char *name);
 /* Of the table: all names, "a|b|c"; the help of --loss; those that fit a model with a head, "a or b". */
