@@ -9,7 +9,7 @@
  *                   product after all, vectors of all nodes, and of somebody unseen by folding in
  *
  * Ranking, validation, recommendation, explanation and files see nothing else. A new system is one file with one
- * of these structures, and its row in model.c. */
+ * of these structures, and its row in table.c. */
 #ifndef INMO_MODEL_SYSTEM_H
 #define INMO_MODEL_SYSTEM_H
 

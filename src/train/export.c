@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/setting.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* New numbers of those of count users (or items, by their degrees) that have a training interaction; -1 for the
@@ -126,4 +127,16 @@ enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct
     inmo_free(user);
     inmo_model_free(model);
     return status;
+}
+
+enum inmo_status inmo_export_stamp(struct inmo_model *model, double alpha_reached, const char *epochs,
+                                   struct inmo_error *error)
+{
+    size_t size = strlen(epochs) + 3;
+    model->alpha_reached = alpha_reached;
+    model->record = inmo_alloc(size, 1);
+    if (!model->record)
+        return inmo_fail_memory(error, "the model");
+    snprintf(model->record, size, "[%s]", epochs);
+    return INMO_OK;
 }

@@ -25,34 +25,34 @@ static struct standalone *standalone_of(const struct inmo_learner *learner)
 
 static void system_destroy(struct inmo_learner *learner)
 {
-    struct standalone *own = standalone_of(learner);
-    if (!own)
+    struct standalone *self = standalone_of(learner);
+    if (!self)
         return;
-    if (own->learning)
-        own->system->learning->destroy(own->learning);
-    inmo_free(own->learner.block.root);
-    inmo_free(own->learner.block.m);
-    inmo_model_unbind(&own->bound);
-    inmo_graph_free(own->data_graph);
-    inmo_graph_free(own->graph);
-    inmo_model_free(own->model); /* and with it the block's parameters */
-    inmo_free(own);
+    if (self->learning)
+        self->system->learning->destroy(self->learning);
+    inmo_free(self->learner.block.root);
+    inmo_free(self->learner.block.m);
+    inmo_model_unbind(&self->bound);
+    inmo_graph_free(self->data_graph);
+    inmo_graph_free(self->graph);
+    inmo_model_free(self->model); /* and with it the block's parameters */
+    inmo_free(self);
 }
 
 /* One block for all tensors, each a stretch of it. */
-static enum inmo_status lay_out(struct standalone *own, struct inmo_error *error)
+static enum inmo_status lay_out(struct standalone *self, struct inmo_error *error)
 {
-    const struct inmo_learning *learning = own->system->learning;
-    struct inmo_block *block = &own->learner.block;
+    const struct inmo_learning *learning = self->system->learning;
+    struct inmo_block *block = &self->learner.block;
     struct inmo_tensor shape[INMO_SYSTEM_TENSORS] = {0};
     int64_t count = 0;
     enum inmo_status status = INMO_OK;
-    learning->shape(own->graph, own->options, shape);
-    for (size_t n = 0; n < own->system->tensors; n++)
+    learning->shape(self->graph, self->options, shape);
+    for (size_t n = 0; n < self->system->tensors; n++)
         count += shape[n].rows * (shape[n].columns > 0 ? shape[n].columns : 1);
     *block = (struct inmo_block){.rows = count, .dim = 1};
     block->parameter = inmo_alloc((size_t)count, sizeof(float));
-    own->model->tensor_block = block->parameter;
+    self->model->tensor_block = block->parameter;
     if (learning->adam) {
         block->m = inmo_alloc_zero((size_t)count, sizeof(float));
         block->root = inmo_alloc_zero((size_t)count, sizeof(float));
@@ -60,9 +60,9 @@ static enum inmo_status lay_out(struct standalone *own, struct inmo_error *error
     if (!block->parameter || (learning->adam && (!block->m || !block->root)))
         return inmo_fail_memory(error, "training");
     count = 0;
-    for (size_t n = 0; n < own->system->tensors && !status; n++) {
+    for (size_t n = 0; n < self->system->tensors && !status; n++) {
         status =
-            inmo_model_add_tensor(own->model, shape[n].rows, shape[n].columns, block->parameter + count, error);
+            inmo_model_add_tensor(self->model, shape[n].rows, shape[n].columns, block->parameter + count, error);
         count += shape[n].rows * (shape[n].columns > 0 ? shape[n].columns : 1);
     }
     return status;
@@ -72,32 +72,33 @@ static enum inmo_status lay_out(struct standalone *own, struct inmo_error *error
 static enum inmo_status make(const struct inmo_learner_setup *setup, const struct inmo_learner_type *type,
                              struct standalone **out, struct inmo_error *error)
 {
-    struct standalone *own = inmo_alloc_zero(1, sizeof *own);
+    struct standalone *self = inmo_alloc_zero(1, sizeof *self);
     const struct inmo_dataset *data = setup->data;
     const struct inmo_csr *lists[1] = {&data->train};
     enum inmo_status status;
-    if (!own)
+    if (!self)
         return inmo_fail_memory(error, "training");
-    own->options = setup->options;
-    own->system = setup->kind->system;
-    status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &own->data_graph, error);
+    self->options = setup->options;
+    self->system = setup->kind->system;
+    status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &self->data_graph, error);
     if (!status)
-        status = inmo_export_model(data, setup->options, setup->kind, NULL, &own->model, error);
+        status = inmo_export_model(data, setup->options, setup->kind, NULL, &self->model, error);
     if (!status) {
-        lists[0] = &own->model->train;
-        status = inmo_graph_build(own->model->users.count, own->model->items.count, lists, 1, &own->graph, error);
+        lists[0] = &self->model->train;
+        status =
+            inmo_graph_build(self->model->users.count, self->model->items.count, lists, 1, &self->graph, error);
     }
     if (!status)
-        status = inmo_model_bind(own->model, own->data_graph, &data->users, &data->items, &own->bound, error);
+        status = inmo_model_bind(self->model, self->data_graph, &data->users, &data->items, &self->bound, error);
     if (status) {
-        system_destroy(&own->learner);
+        system_destroy(&self->learner);
         return status;
     }
-    own->learner.type = type;
-    own->learner.graph = own->data_graph;
-    own->learner.model = own->model;
-    own->learner.bound = &own->bound;
-    *out = own;
+    self->learner.type = type;
+    self->learner.graph = self->data_graph;
+    self->learner.model = self->model;
+    self->learner.bound = &self->bound;
+    *out = self;
     return INMO_OK;
 }
 
@@ -106,40 +107,40 @@ static enum inmo_status make(const struct inmo_learner_setup *setup, const struc
 static enum inmo_status system_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
                                       struct inmo_error *error)
 {
-    struct standalone *own = NULL;
-    enum inmo_status status = make(setup, &inmo_learner_system, &own, error);
+    struct standalone *self = NULL;
+    enum inmo_status status = make(setup, &inmo_learner_system, &self, error);
     if (status)
         return status;
-    status = lay_out(own, error);
+    status = lay_out(self, error);
     if (!status)
-        status = own->system->learning->create(own->graph, own->options, own->learner.block.parameter,
-                                               &own->learning, error);
+        status = self->system->learning->create(self->graph, self->options, self->learner.block.parameter,
+                                                &self->learning, error);
     if (status) {
-        system_destroy(&own->learner);
+        system_destroy(&self->learner);
         return status;
     }
-    own->learner.steps_per_epoch = own->system->learning->steps_per_epoch(own->learning);
-    *out = &own->learner;
+    self->learner.steps_per_epoch = self->system->learning->steps_per_epoch(self->learning);
+    *out = &self->learner;
     return INMO_OK;
 }
 
 static double system_step(struct inmo_learner *learner, int64_t step, double alpha, double learning_rate)
 {
-    struct standalone *own = standalone_of(learner);
+    struct standalone *self = standalone_of(learner);
     (void)alpha;
-    return own->system->learning->step(own->learning, &learner->block, step, learning_rate);
+    return self->system->learning->step(self->learning, &learner->block, step, learning_rate);
 }
 
 static enum inmo_status system_export(struct inmo_learner *learner, const float *parameter,
                                       struct inmo_model **model, struct inmo_error *error)
 {
-    struct standalone *own = standalone_of(learner);
+    struct standalone *self = standalone_of(learner);
     const struct inmo_block *block = &learner->block;
     (void)error;
     if (parameter && parameter != block->parameter)
         memcpy(block->parameter, parameter, (size_t)block->rows * (size_t)block->dim * sizeof *parameter);
-    *model = own->model;
-    own->model = NULL;
+    *model = self->model;
+    self->model = NULL;
     return INMO_OK;
 }
 
@@ -155,18 +156,18 @@ const struct inmo_learner_type inmo_learner_system = {
 static enum inmo_status closed_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
                                       struct inmo_error *error)
 {
-    struct standalone *own = NULL;
-    enum inmo_status status = make(setup, &inmo_learner_closed_form, &own, error);
+    struct standalone *self = NULL;
+    enum inmo_status status = make(setup, &inmo_learner_closed_form, &self, error);
     if (!status)
-        *out = &own->learner;
+        *out = &self->learner;
     return status;
 }
 
 static enum inmo_status closed_fit(struct inmo_learner *learner, const struct inmo_hooks *hooks,
                                    struct inmo_error *error)
 {
-    struct standalone *own = standalone_of(learner);
-    return own->system->fit ? own->system->fit(own->model, own->graph, own->options, hooks, error) : INMO_OK;
+    struct standalone *self = standalone_of(learner);
+    return self->system->fit ? self->system->fit(self->model, self->graph, self->options, hooks, error) : INMO_OK;
 }
 
 const struct inmo_learner_type inmo_learner_closed_form = {

@@ -8,13 +8,13 @@
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "loss/loss.h"
+#include "train/export.h"
 #include "train/first_stage.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -340,20 +340,11 @@ static enum inmo_status run_steps(struct run *run, struct inmo_error *error)
     return status;
 }
 
-/* Writes into the model what is known at the end: the record, and the exponent that was reached. */
-static enum inmo_status stamp(const struct inmo_trainer *trainer, struct inmo_model *model,
-                              struct inmo_error *error)
+/* The epoch whose parameters the model has. */
+static int32_t epoch_kept(const struct inmo_trainer *trainer)
 {
-    size_t record_size = trainer->record ? trainer->record_size : 0;
     int is_between = trainer->step == (int64_t)trainer->epoch * trainer->steps_per_epoch;
-    int32_t epoch =
-        trainer->best_epoch >= 0 ? trainer->best_epoch : trainer->epoch - (is_between && trainer->epoch > 0);
-    model->alpha_reached = inmo_alpha_of_epoch(trainer->options, epoch);
-    model->record = inmo_alloc(record_size + 3, 1);
-    if (!model->record)
-        return inmo_fail_memory(error, "the model");
-    snprintf(model->record, record_size + 3, "[%s]", trainer->record ? trainer->record : "");
-    return INMO_OK;
+    return trainer->best_epoch >= 0 ? trainer->best_epoch : trainer->epoch - (is_between && trainer->epoch > 0);
 }
 
 static enum inmo_status finish(struct run *run, struct inmo_model **out, struct inmo_error *error)
@@ -365,7 +356,8 @@ static enum inmo_status finish(struct run *run, struct inmo_model **out, struct 
     status =
         trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
     if (!status)
-        status = stamp(trainer, model, error);
+        status = inmo_export_stamp(model, inmo_alpha_of_epoch(trainer->options, epoch_kept(trainer)),
+                                   trainer->record ? trainer->record : "", error);
     if (!status)
         *out = model;
     else
