@@ -40,8 +40,8 @@ static void check_golden(const char *name)
     inmo_stepper_catch_up(golden.stepper);
     assert_true(distance(golden.stepper->parameter, json_object_get(golden.json, "after")) < 2e-5);
     assert_int_equal(inmo_represent(golden.stepper->kind, &golden.stepper->binding, golden.options.layers,
-                                    golden.stepper->parameter, inmo_stepper_weights(golden.stepper), 1, 0, found, NULL,
-                                    NULL),
+                                    golden.stepper->parameter, inmo_stepper_weights(golden.stepper), 1, 0, found,
+                                    NULL, NULL),
                      INMO_OK);
     assert_true(distance(found, json_object_get(golden.json, "representations")) < 2e-5);
     unseen = json_object_get(golden.json, "unseen");

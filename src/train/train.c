@@ -20,11 +20,6 @@
 
 enum { VALIDATION_K = 20 };
 
-double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epoch)
-{
-    return options->annealing > 0 ? 1 - 0.5 * pow(options->annealing, epoch) : 1;
-}
-
 /* What one call of inmo_train has at hand besides the state of the run. */
 struct run {
     struct inmo_trainer trainer;
@@ -130,18 +125,6 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
     return status;
 }
 
-static double learning_rate_at(const struct inmo_trainer *trainer)
-{
-    const struct inmo_train_options *options = trainer->options;
-    double share = (double)trainer->step / ((double)all_epochs(trainer) * (double)trainer->steps_per_epoch);
-    double eager = strcmp(options->schedule, "eager") == 0
-                       ? pow(0.25, (double)trainer->step / (double)trainer->steps_per_epoch)
-                       : 0;
-    if (strcmp(options->schedule, "constant") == 0)
-        return options->learning_rate;
-    return options->learning_rate * (1 + eager) * 0.5 * (1 + cos(3.141592653589793 * (share < 1 ? share : 1)));
-}
-
 static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct inmo_error *error)
 {
     const struct inmo_train_options *options = trainer->options;
@@ -160,7 +143,8 @@ static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct 
 static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    double begin = inmo_now(), rate = learning_rate_at(trainer);
+    double begin = inmo_now(), rate = inmo_learning_rate_at(trainer->options, trainer->step,
+                                                            trainer->steps_per_epoch, all_epochs(trainer));
     double loss = trainer->learner->type->step(trainer->learner, trainer->step,
                                                inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
