@@ -2,9 +2,10 @@
  *
  *     bench_open MODEL [ROUNDS]
  *
- * Prints one JSON line with medians: milliseconds to load the model, to make its view, and of the first recommendation for
- * somebody unseen with 50 items (wall time; and processor time of all three together); microseconds to observe one event;
- * milliseconds of a refresh; and of 16 queries in one call beside 16 calls, warm. */
+ * Prints one JSON line with medians: milliseconds to load the model, to make its view, and of the first
+ * recommendation for somebody unseen with 50 items (wall time; and processor time of all three together);
+ * microseconds to observe one event; milliseconds of a refresh; and of 16 queries in one call beside 16 calls,
+ * warm. */
 #include "base/random.h"
 #include "base/threads.h"
 #include "inmo.h"

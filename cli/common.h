@@ -33,8 +33,8 @@ void cli_hooks_start(int quiet);
 /* Removes the bar from the terminal, if there is one. */
 void cli_hooks_end(void);
 int cli_interrupted(void);
-/* From 1 to 0 a signal ends the program at once, with the exit code of a stop on request: for calls that do not ask the
- * hooks, while there is nothing to save or to clear away and nothing has been printed. */
+/* From 1 to 0 a signal ends the program at once, with the exit code of a stop on request: for calls that do not ask
+ * the hooks, while there is nothing to save or to clear away and nothing has been printed. */
 void cli_may_end(int may);
 void cli_note(enum inmo_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints "inmo: message" on standard error, once: clears the message. */
@@ -110,8 +110,8 @@ enum inmo_status cli_output_open(struct cli_output *output, const char *path, in
 enum inmo_status cli_output_commit(struct cli_output *output, size_t count, struct inmo_error *error);
 void cli_output_abandon(struct cli_output *output);
 
-/* Whether path may be written, asked before long work: EXISTS without force, IO when it is a directory or its folder
- * refuses. */
+/* Whether path may be written, asked before long work: EXISTS without force, IO when it is a directory or its
+ * folder refuses. */
 enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error);
 /* The same for a directory that is to be made. */
 enum inmo_status cli_check_directory(const char *path, int force, struct inmo_error *error);

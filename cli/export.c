@@ -82,8 +82,8 @@ static void put_tsv(FILE *stream, const struct source *source)
     }
 }
 
-/* The numbers, and for .npy the ids beside them (ids_path NULL: none). Both are written before either takes its place:
- * a full disk must not leave new numbers beside old ids. */
+/* The numbers, and for .npy the ids beside them (ids_path NULL: none). Both are written before either takes its
+ * place: a full disk must not leave new numbers beside old ids. */
 static enum inmo_status write_files(const char *path, const char *ids_path, int force, const struct source *source,
                                     void (*put)(FILE *, const struct source *), struct inmo_error *error)
 {

@@ -1,6 +1,6 @@
-/* json.c - results as JSON. jansson says little about memory that was short, and an item without its score or an empty
- * line would be taken for a result. So its allocations are watched: once one has failed, no JSON is printed, no output
- * takes its place (output.c), and the program ends with MEMORY (main.c). */
+/* json.c - results as JSON. jansson says little about memory that was short, and an item without its score or an
+ * empty line would be taken for a result. So its allocations are watched: once one has failed, no JSON is printed,
+ * no output takes its place (output.c), and the program ends with MEMORY (main.c). */
 #include "common.h"
 
 #include <math.h>

@@ -212,8 +212,8 @@ static int set_field(const struct inmo_setting *row, void *structure, const char
     return 1;
 }
 
-/* The names given on the command line, each once: what the configuration file says about them does not count. Few, as
- * a command has few options, so that a long file and a long command line do not multiply. */
+/* The names given on the command line, each once: what the configuration file says about them does not count. Few,
+ * as a command has few options, so that a long file and a long command line do not multiply. */
 static void names_given(const struct cli_options *options, struct cli_strings *names)
 {
     const struct inmo_setting *before = NULL;

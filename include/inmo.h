@@ -19,7 +19,8 @@
  *   - Strings given in are copied if kept. Strings given out belong to the object they came from.
  *   - Numbers in files, settings and messages have a decimal point, whatever locale the program has set.
  *   - The same input, options and seed give the same bytes at any number of threads.
- *   - Different objects may be used from different threads. A view may be used from any number of threads at once; no other
+ *   - Different objects may be used from different threads. A view may be used from any number of threads at once;
+ *   no other
  *     object is locked.
  */
 #ifndef INMO_H
@@ -105,13 +106,14 @@ struct inmo_hooks {
 /* Number of worker threads of all later calls; 0 means all cores (the default). Returns what is in force.
  *
  * Two settings can only come from the environment, before the process starts; the program sets them by itself.
- *   OMP_WAIT_POLICY=passive   Idle OpenMP threads sleep. By default they spin for milliseconds between the steps of a
+ *   OMP_WAIT_POLICY=passive   Idle OpenMP threads sleep. By default they spin for milliseconds between the steps of
+ *   a
  *                             training, and take the processor from the threads they wait for when anything else
  *                             runs: on two busy cores the same training took 12 s of processor time instead of 2,
  *                             and 5 times as long. Requests for one person use no worker threads and do not spin.
  *   OPENBLAS_CORETYPE         See inmo_blas_advice.
- * OpenBLAS's own number of threads is set to one while a view lives or a training or an evaluation runs, and restored
- * after the last of them; leave it alone meanwhile.
+ * OpenBLAS's own number of threads is set to one while a view lives or a training or an evaluation runs, and
+ * restored after the last of them; leave it alone meanwhile.
  * With OPENBLAS_NUM_THREADS=1 nothing is ever changed. */
 INMO_API int inmo_set_threads(int threads);
 
@@ -175,8 +177,8 @@ INMO_API enum inmo_status inmo_log_read(const char *const *paths, size_t path_co
 /* The same from memory: count pairs of external ids. time may be NULL. Errors: INPUT (names the pair), MEMORY. */
 INMO_API enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
                                               const int64_t *time, struct inmo_log **log, struct inmo_error *error);
-/* The same with ratings, which are treated as those of a file: min_rating and keep_all_ratings of the options (NULL:
- * their defaults) decide which interactions are kept; the other options do not apply. rating may be NULL. */
+/* The same with ratings, which are treated as those of a file: min_rating and keep_all_ratings of the options
+ * (NULL: their defaults) decide which interactions are kept; the other options do not apply. rating may be NULL. */
 INMO_API enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, const char *const *item,
                                                 const double *rating, const int64_t *time,
                                                 const struct inmo_read_options *options, struct inmo_log **log,
@@ -486,13 +488,13 @@ INMO_API void inmo_report_free(struct inmo_report *report);
 /* ---- 6. Use: model + whatever has been observed -> recommendations ------------------------------------------- */
 
 /* A view is a model looking at what has been observed: the interactions it was trained and validated on, those of
- * observed (may be NULL), and every event told to it since, of users and items the model may never have seen. Nothing is
- * retrained.
+ * observed (may be NULL), and every event told to it since, of users and items the model may never have seen.
+ * Nothing is retrained.
  *
- * Threads: all calls but inmo_view_free may be made from any number of threads at once, on one view. Requests read an
- * immutable snapshot and never wait for a refresh.
- * Lifetimes: the model must outlive its views. Lists and explanations own all they show and outlive their view, except
- * those of inmo_recommend_many. */
+ * Threads: all calls but inmo_view_free may be made from any number of threads at once, on one view. Requests read
+ * an immutable snapshot and never wait for a refresh.
+ * Lifetimes: the model must outlive its views. Lists and explanations own all they show and outlive their view,
+ * except those of inmo_recommend_many. */
 struct inmo_view;
 INMO_API enum inmo_status inmo_view_create(const struct inmo_model *model, const struct inmo_log *observed,
                                            struct inmo_view **view, struct inmo_error *error);
@@ -504,30 +506,34 @@ struct inmo_event {
     int64_t time; /* seconds since 1970, or 0: unknown. Only reported (inmo_view_freshness) */
 };
 /* Tells the view what has happened: all of the events or, on failure, none. What is fresh when:
- *   - the user's own list: with the next request. The user is folded in from the snapshot with the whole history (models
+ *   - the user's own list: with the next request. The user is folded in from the snapshot with the whole history
+ *   (models
  *     that serve nobody unseen only leave the item out of the list);
- *   - an item nobody had seen: with the next request, folded in from its users, where the model offers unseen items;
+ *   - an item nobody had seen: with the next request, folded in from its users, where the model offers unseen
+ *   items;
  *   - everybody else's lists: with the next refresh.
  * An event that is known already changes nothing. Errors: USAGE (an empty id), MEMORY. */
 INMO_API enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
                                             struct inmo_error *error);
-/* Forgets a user (item NULL), an item (user NULL) or one interaction. With the next request a forgotten user is unknown
- * and a forgotten item in no list; with the next refresh nobody's representation depends on them, and what the model has
- * learned about them (their template) is not used again. Trained parameters of others stay as they are. An item that is
- * observed again after it was forgotten is back with the next refresh. Errors: USAGE (both NULL), UNKNOWN, MEMORY. */
+/* Forgets a user (item NULL), an item (user NULL) or one interaction. With the next request a forgotten user is
+ * unknown and a forgotten item in no list; with the next refresh nobody's representation depends on them, and what
+ * the model has learned about them (their template) is not used again. Trained parameters of others stay as they
+ * are. An item that is observed again after it was forgotten is back with the next refresh. Errors: USAGE (both
+ * NULL), UNKNOWN, MEMORY. */
 INMO_API enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, const char *item,
                                            struct inmo_error *error);
-/* Takes a new snapshot with everything observed and forgotten so far and puts it in place; the calling thread builds it
- * (with all worker threads), others go on with the old one. On failure the old one stays and nothing is lost. One
- * refresh runs at a time; a second call waits for the first. Errors: MEMORY, INTERRUPTED. */
+/* Takes a new snapshot with everything observed and forgotten so far and puts it in place; the calling thread
+ * builds it (with all worker threads), others go on with the old one. On failure the old one stays and nothing is
+ * lost. One refresh runs at a time; a second call waits for the first. Errors: MEMORY, INTERRUPTED. */
 INMO_API enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hooks *hooks,
                                             struct inmo_error *error);
 /* The same in a thread of the view; returns at once. One that is still running is left to finish, and counts: 1 in
  * inmo_freshness.refreshing says so. Errors: MEMORY (no thread). */
 INMO_API enum inmo_status inmo_view_refresh_in_background(struct inmo_view *view, struct inmo_error *error);
 
-/* Makes now what requests would otherwise make when they first need it (walks from the items of their histories), so that
- * no request is slower than the others. After a refresh nothing is left to make. Errors: MEMORY, INTERRUPTED. */
+/* Makes now what requests would otherwise make when they first need it (walks from the items of their histories),
+ * so that no request is slower than the others. After a refresh nothing is left to make. Errors: MEMORY,
+ * INTERRUPTED. */
 INMO_API enum inmo_status inmo_view_warm(const struct inmo_view *view, const struct inmo_hooks *hooks,
                                          struct inmo_error *error);
 
@@ -579,19 +585,20 @@ INMO_API enum inmo_status inmo_recommend(const struct inmo_view *view, const str
                                          struct inmo_list **list, struct inmo_error *error);
 INMO_API void inmo_list_free(struct inmo_list *list);
 
-/* Memory that requests use again and again, one thread at a time: a warm request allocates nothing. Not tied to a view. */
+/* Memory that requests use again and again, one thread at a time: a warm request allocates nothing. Not tied to a
+ * view. */
 struct inmo_work;
 INMO_API enum inmo_status inmo_work_create(struct inmo_work **work, struct inmo_error *error);
 INMO_API void inmo_work_free(struct inmo_work *work);
-/* Several requests in one pass over the items. *lists is set to count lists, which are the work space's until its next
- * use, and only as long as the view lives. What is wrong with one query is in its list and does not keep the others from
- * being answered. Errors: MEMORY. */
+/* Several requests in one pass over the items. *lists is set to count lists, which are the work space's until its
+ * next use, and only as long as the view lives. What is wrong with one query is in its list and does not keep the
+ * others from being answered. Errors: MEMORY. */
 INMO_API enum inmo_status inmo_recommend_many(const struct inmo_view *view, struct inmo_work *work,
                                               const struct inmo_query *queries, size_t count,
                                               const struct inmo_list **lists, struct inmo_error *error);
 
-/* All users of the view that the model can serve, in order, by the query's k, include_seen, allow and deny (user and
- * items must be NULL); each call of row gets one user's list, in order, from one thread. The lists are those of
+/* All users of the view that the model can serve, in order, by the query's k, include_seen, allow and deny (user
+ * and items must be NULL); each call of row gets one user's list, in order, from one thread. The lists are those of
  * inmo_recommend, up to the rounding of scores. A non-zero return of row stops with INMO_INTERRUPTED. */
 INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct inmo_query *query,
                                              const struct inmo_hooks *hooks,
@@ -626,8 +633,9 @@ struct inmo_matrix {
     int columns;
     const float *value; /* (rows, columns), row-major; of the snapshot: valid until the next refresh */
 };
-/* Final representations. The score of user u and item i is the dot product of their rows, unless the model has a head
- * (neumf) or adds walks to it. No columns where a model has no vectors (popular, item-knn, ease, gf-cf, mult-vae). */
+/* Final representations. The score of user u and item i is the dot product of their rows, unless the model has a
+ * head (neumf) or adds walks to it. No columns where a model has no vectors (popular, item-knn, ease, gf-cf,
+ * mult-vae). */
 INMO_API void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix);
 INMO_API void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix);
 /* A tensor of a system (item-knn, ease, ials, gf-cf, mult-vae), as in the model file (docs/formats.md). */

@@ -1,5 +1,5 @@
-/* live_world.h - for the tests of the live view: small trained models of every kind that serves the unseen, events, and
- * lists compared number by number. */
+/* live_world.h - for the tests of the live view: small trained models of every kind that serves the unseen, events,
+ * and lists compared number by number. */
 #ifndef INMO_TESTS_LIVE_WORLD_H
 #define INMO_TESTS_LIVE_WORLD_H
 

@@ -1,5 +1,6 @@
-/* test_interface.c - what a program or a binding of another version meets: structures of a size the library does not
- * know are refused before anything else of them is read, and init calls never write beyond the caller's structure. */
+/* test_interface.c - what a program or a binding of another version meets: structures of a size the library does
+ * not know are refused before anything else of them is read, and init calls never write beyond the caller's
+ * structure. */
 #include "support.h"
 
 #define NOT_OURS 0xa5
@@ -51,8 +52,8 @@ static void test_init(void **state)
     assert_memory_equal(&options, &untouched, sizeof options);
 }
 
-/* A structure of another version is refused by every call that takes it. It fills a block of the size it says it has,
- * so that a sanitizer sees any reading beyond that. */
+/* A structure of another version is refused by every call that takes it. It fills a block of the size it says it
+ * has, so that a sanitizer sees any reading beyond that. */
 #define refused(structure, call)                                                                                   \
     do {                                                                                                           \
         const size_t wrong[] = {sizeof(size_t), sizeof(structure) - 8, sizeof(structure) + 8};                     \
@@ -102,7 +103,7 @@ static void test_refused(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- Ratings from memory -------------------------------------------------------------------------------------- */
+/* ---- Ratings from memory ------------------------------------------------------------------------------------- */
 
 static void test_ratings(void **state)
 {

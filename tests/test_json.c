@@ -1,4 +1,5 @@
-/* test_json.c - what is JSON and what is not, as jansson sees it; and memory that is short is not called bad text. */
+/* test_json.c - what is JSON and what is not, as jansson sees it; and memory that is short is not called bad
+ * text. */
 #include "support.h"
 
 #include "base/json.h"

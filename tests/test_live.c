@@ -152,7 +152,7 @@ static void test_lookup_models(void **state)
     }
 }
 
-/* ---- Forgetting ------------------------------------------------------------------------------------------------ */
+/* ---- Forgetting ---------------------------------------------------------------------------------------------- */
 
 static void must_be_unknown(struct inmo_view *view, const char *user)
 {
@@ -231,7 +231,7 @@ static void test_forget_one(void **state)
     }
 }
 
-/* ---- Several at once, and memory ------------------------------------------------------------------------------- */
+/* ---- Several at once, and memory ----------------------------------------------------------------------------- */
 
 static void fill_queries(struct inmo_query *query)
 {

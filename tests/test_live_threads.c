@@ -1,5 +1,6 @@
-/* test_live_threads.c - eight threads ask while one observes, forgets and refreshes. No answer may be torn: each list is,
- * number by number, one that a single thread gets at some moment of the same story. Also run under ThreadSanitizer.
+/* test_live_threads.c - eight threads ask while one observes, forgets and refreshes. No answer may be torn: each
+ * list is, number by number, one that a single thread gets at some moment of the same story. Also run under
+ * ThreadSanitizer.
  *
  * The story is told again and again for INMO_LIVE_SECONDS (1 by default). */
 #include "live_world.h"

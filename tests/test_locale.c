@@ -1,8 +1,8 @@
-/* test_locale.c - a program under a locale that writes 0,5 gets the same bytes, reads the same numbers and sees the same
- * sentences as one under the C locale: data sets, checkpoints, model files, settings, searches, findings.
+/* test_locale.c - a program under a locale that writes 0,5 gets the same bytes, reads the same numbers and sees the
+ * same sentences as one under the C locale: data sets, checkpoints, model files, settings, searches, findings.
  *
- * The locale is made by localedef (Debian: package locales) in a temporary folder; without it the test is skipped and
- * says so. */
+ * The locale is made by localedef (Debian: package locales) in a temporary folder; without it the test is skipped
+ * and says so. */
 #include "base/number.h"
 #include "base/text.h"
 #include "lab/reproduce.h"

@@ -1,4 +1,5 @@
-/* test_read_ids.c - lists of ids: every way to write one, what is refused, and the limits that end an endless one. */
+/* test_read_ids.c - lists of ids: every way to write one, what is refused, and the limits that end an endless
+ * one. */
 #include "read_common.h"
 
 #include "base/memory.h"

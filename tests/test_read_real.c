@@ -1,5 +1,5 @@
-/* test_read_real.c - files as they are published, oddities included: Amazon's reviews of 2018, Book-Crossing, headers
- * behind a comment mark. */
+/* test_read_real.c - files as they are published, oddities included: Amazon's reviews of 2018, Book-Crossing,
+ * headers behind a comment mark. */
 #include "read_common.h"
 
 static void amazon_reviews(void **state)

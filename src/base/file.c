@@ -37,8 +37,8 @@ static enum target target_of(const char *path, const char **what)
     *what = "";
     if (stat(path, &present) != 0)
         return ABSENT;
-    /* /dev/stdout is a symbolic link to what standard output is, which may be an ordinary file: a rename would put a
-     * file in the place of the link. */
+    /* /dev/stdout is a symbolic link to what standard output is, which may be an ordinary file: a rename would put
+     * a file in the place of the link. */
     if (lstat(path, &named) == 0 && S_ISLNK(named.st_mode) && fstat(STDOUT_FILENO, &output) == 0 &&
         output.st_dev == present.st_dev && output.st_ino == present.st_ino)
         return STANDARD_OUTPUT;
@@ -310,9 +310,9 @@ static enum inmo_status finish(struct inmo_new_file *file, struct inmo_error *er
     return failed ? inmo_fail_errno(error, "write", file->path) : INMO_OK;
 }
 
-/* Without force, somebody may have made path since it was looked at, and it is not replaced. A file system that knows
- * neither RENAME_NOREPLACE nor hard links gets a second look instead. With force, keep asks for the old file to
- * stay, under the name aside. */
+/* Without force, somebody may have made path since it was looked at, and it is not replaced. A file system that
+ * knows neither RENAME_NOREPLACE nor hard links gets a second look instead. With force, keep asks for the old file
+ * to stay, under the name aside. */
 static int move_into_place(struct inmo_new_file *file, int keep)
 {
     const char *what;

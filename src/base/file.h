@@ -1,7 +1,7 @@
 /* file.h - writing whole files so that what was there is never lost: write aside, sync, rename, sync the folder.
  *
- * What can be renamed over is an ordinary file. A pipe or a character device (/dev/null, a terminal) is written into
- * as it is; a directory, a block device and a socket are refused. */
+ * What can be renamed over is an ordinary file. A pipe or a character device (/dev/null, a terminal) is written
+ * into as it is; a directory, a block device and a socket are refused. */
 #ifndef INMO_BASE_FILE_H
 #define INMO_BASE_FILE_H
 
@@ -13,7 +13,8 @@ struct inmo_new_file {
     FILE *stream;
     char *path;
     char *
-        aside; /* path + ".inmo-part-<pid>" in the same folder, locked while it is written; NULL: path is written into */
+        /* path + ".inmo-part-<pid>" in the same folder, locked while it is written; NULL: path is written into */
+        aside;
     int force, lock;
     enum { INMO_NOT_MOVED, INMO_MOVED, INMO_EXCHANGED } moved; /* between the steps of a commit */
 };
@@ -25,8 +26,8 @@ enum inmo_status inmo_new_file_open(struct inmo_new_file *file, const char *path
 /* Flushes, syncs, renames into place. On failure the aside file is removed and path is as it was; without force a
  * file made at path meanwhile is EXISTS. */
 enum inmo_status inmo_new_file_commit(struct inmo_new_file *file, struct inmo_error *error);
-/* The same for files that belong together: all are on the disk before the first is renamed, and on failure all paths
- * are as they were. */
+/* The same for files that belong together: all are on the disk before the first is renamed, and on failure all
+ * paths are as they were. */
 enum inmo_status inmo_new_files_commit(struct inmo_new_file *files, size_t count, struct inmo_error *error);
 /* Removes the aside file; safe after a failed open and after a commit (does nothing). */
 void inmo_new_file_abandon(struct inmo_new_file *file);
@@ -42,8 +43,8 @@ enum inmo_status inmo_check_folder_of(const char *path, struct inmo_error *error
 /* 1 when path is there and is written into rather than replaced. */
 int inmo_is_written_into(const char *path);
 
-/* Locks a folder for this process, which is released with it, also by kill -9; IO when another one has it. *lock is a
- * descriptor to be closed, -1 where the file system has no locks. */
+/* Locks a folder for this process, which is released with it, also by kill -9; IO when another one has it. *lock is
+ * a descriptor to be closed, -1 where the file system has no locks. */
 enum inmo_status inmo_lock_folder(const char *folder, int *lock, struct inmo_error *error);
 
 /* A new name must last through a power cut as well. By now the file is in place, and a folder that may not be

@@ -1,5 +1,5 @@
-/* json.c - see json.h. Text that the grammar allows and jansson does not take, without naming another reason, was too
- * much for the memory. */
+/* json.c - see json.h. Text that the grammar allows and jansson does not take, without naming another reason, was
+ * too much for the memory. */
 #include "base/json.h"
 
 #include <ctype.h>

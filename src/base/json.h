@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* OK with the value in *json (the caller's to json_decref), MEMORY, or FORMAT with the reason in wrong (may be NULL).
- * No error is filled in: the caller knows what was parsed. flags: as of json_loadb. */
+/* OK with the value in *json (the caller's to json_decref), MEMORY, or FORMAT with the reason in wrong (may be
+ * NULL). No error is filled in: the caller knows what was parsed. flags: as of json_loadb. */
 enum inmo_status inmo_json_parse(const char *text, size_t length, size_t flags, json_t **json, json_error_t *wrong);
 
 /* Whether the text is one JSON value, as far as the grammar goes; allocates nothing. */

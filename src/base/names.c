@@ -1,5 +1,5 @@
-/* names.c - see names.h. Added ids are kept twice: in a table that finds them, which moves as it grows, and in blocks
- * that never move. */
+/* names.c - see names.h. Added ids are kept twice: in a table that finds them, which moves as it grows, and in
+ * blocks that never move. */
 #include "base/names.h"
 
 #include "base/memory.h"

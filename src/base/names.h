@@ -1,8 +1,8 @@
 /* names.h - ids that go on growing: a finished map (a model's) first, then what was added to it.
  *
- * Number n below known->count is the map's id n; the others follow in order of arrival. The map is not copied and not
- * hashed again. An id's text stays where it is until the names are freed, so it may be used without a lock; looking
- * up and adding need one. */
+ * Number n below known->count is the map's id n; the others follow in order of arrival. The map is not copied and
+ * not hashed again. An id's text stays where it is until the names are freed, so it may be used without a lock;
+ * looking up and adding need one. */
 #ifndef INMO_BASE_NAMES_H
 #define INMO_BASE_NAMES_H
 

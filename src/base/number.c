@@ -1,5 +1,5 @@
-/* number.c - see number.h. A locale object is switched on for the calling thread alone and off again: others, and the
- * program's own setlocale, are not touched. It is made once and never freed. */
+/* number.c - see number.h. A locale object is switched on for the calling thread alone and off again: others, and
+ * the program's own setlocale, are not touched. It is made once and never freed. */
 #include "base/number.h"
 
 #include <locale.h>

@@ -4,16 +4,16 @@
 
 #include "base/status.h"
 
-/* ---- Structures that know their size (inmo.h, conventions): the first field is a size_t -------------------------- */
+/* ---- Structures that know their size (inmo.h, conventions): the first field is a size_t ---------------------- */
 
-/* Fills a caller's structure of `size` bytes, whatever version it is of: never more than size bytes, defaults as far
- * as they go, zeros behind them, and the size itself. */
+/* Fills a caller's structure of `size` bytes, whatever version it is of: never more than size bytes, defaults as
+ * far as they go, zeros behind them, and the size itself. */
 void inmo_sized_fill(void *structure, size_t size, const void *defaults, size_t known);
 /* USAGE unless the structure says it has the known size. To be asked before anything else of it is read. */
 enum inmo_status inmo_sized_check(const void *structure, size_t known, const char *name, struct inmo_error *error);
 enum inmo_status inmo_fail_size(struct inmo_error *error, const char *name, size_t size, size_t known);
 
-/* ---- Tables ----------------------------------------------------------------------------------------------------- */
+/* ---- Tables -------------------------------------------------------------------------------------------------- */
 
 /* Row called name, or NULL. */
 const struct inmo_setting *inmo_setting_find(const struct inmo_setting *table, size_t count, const char *name);

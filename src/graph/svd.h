@@ -12,8 +12,8 @@ struct inmo_svd {
     float *v;  // (items, rank)
 };
 
-/* rank is cut to min(users, items). Deterministic by seed, at one BLAS thread. Between products hooks (may be NULL) are
- * asked whether to stop: INTERRUPTED. */
+/* rank is cut to min(users, items). Deterministic by seed, at one BLAS thread. Between products hooks (may be NULL)
+ * are asked whether to stop: INTERRUPTED. */
 enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int normalised, int iterations,
                                   uint64_t seed, const struct inmo_hooks *hooks, struct inmo_svd **svd,
                                   struct inmo_error *error);

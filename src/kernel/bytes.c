@@ -1,8 +1,8 @@
 /* bytes.c - products of byte rows and byte queries, for the first pass of quantised.c. With one query the rows
  * stream from memory, and the arithmetic only has to keep up: 64 bytes (4 numbers of 16 rows) in three instructions
- * with AVX-512, in one with its VNNI. Several queries share each load of the rows. Compiled for each instruction set
- * (src/CMakeLists.txt). Sums are of integers, and the float results are the same at every width and for any number
- * of queries. */
+ * with AVX-512, in one with its VNNI. Several queries share each load of the rows. Compiled for each instruction
+ * set (src/CMakeLists.txt). Sums are of integers, and the float results are the same at every width and for any
+ * number of queries. */
 #include "kernel/vector.h"
 
 #if defined(__AVX2__)

@@ -193,7 +193,8 @@ struct inmo_kernels {
     const struct inmo_probes *probes; /* probe.h */
 };
 
-/* The fastest set this machine supports, chosen once; INMO_KERNEL=plain|avx2|avx512|avx512vnni|neon overrides it. */
+/* The fastest set this machine supports, chosen once; INMO_KERNEL=plain|avx2|avx512|avx512vnni|neon overrides
+ * it. */
 const struct inmo_kernels *inmo_kernels(void);
 /* Set n that this build has and this machine supports; NULL after the last. For tests and benchmarks. */
 const struct inmo_kernels *inmo_kernels_at(int n);

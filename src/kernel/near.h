@@ -19,8 +19,8 @@ struct inmo_near {
     const void *context;
 };
 
-/* The nearest of item i, sorted, -1 where there are fewer. sum (items) is zero before and after; met has room for all
- * items. */
+/* The nearest of item i, sorted, -1 where there are fewer. sum (items) is zero before and after; met has room for
+ * all items. */
 void inmo_near_of(const struct inmo_near *near, int32_t i, float *sum, int32_t *met, struct inmo_top *top);
 
 /* nearest (items, k), best first, -1 where there are fewer; similarity alike. Errors: MEMORY, INTERRUPTED. */

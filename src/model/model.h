@@ -110,8 +110,8 @@ struct inmo_model_binding {
 enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct inmo_graph *graph,
                                  const struct inmo_idmap *users, const struct inmo_idmap *items,
                                  struct inmo_model_binding *bound, struct inmo_error *error);
-/* The same for a graph whose first users and items are the model's, in its order: nothing is looked up. Nodes whose fate
- * (nodes; NULL: none) has one of the flags of dropped are treated as unknown to the model. */
+/* The same for a graph whose first users and items are the model's, in its order: nothing is looked up. Nodes whose
+ * fate (nodes; NULL: none) has one of the flags of dropped are treated as unknown to the model. */
 enum inmo_status inmo_model_bind_numbered(const struct inmo_model *model, const struct inmo_graph *graph,
                                           const uint8_t *fate, uint8_t dropped, struct inmo_model_binding *bound,
                                           struct inmo_error *error);

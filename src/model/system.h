@@ -86,8 +86,8 @@ struct inmo_system {
     void (*score)(const struct inmo_system_state *state, const struct inmo_history *who, int32_t count,
                   void *scratch, float *score);
     size_t (*scratch_bytes)(const struct inmo_system_state *state); /* NULL: none */
-    /* The score of an item that is not in the graph, from its users there (numbers beyond the graph's are passed over).
-     * NULL: it waits until the graph has it. */
+    /* The score of an item that is not in the graph, from its users there (numbers beyond the graph's are passed
+     * over). NULL: it waits until the graph has it. */
     float (*score_unseen)(const struct inmo_system_state *state, const struct inmo_history *who,
                           const int32_t *user, int32_t count);
 

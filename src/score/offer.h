@@ -1,13 +1,13 @@
-/* offer.h - one policy for everybody who makes lists (one person, all users, evaluation): which items may be in a list
- * at all, which items of a history a model can use, and when a list is by popularity instead. */
+/* offer.h - one policy for everybody who makes lists (one person, all users, evaluation): which items may be in a
+ * list at all, which items of a history a model can use, and when a list is by popularity instead. */
 #ifndef INMO_SCORE_OFFER_H
 #define INMO_SCORE_OFFER_H
 
 #include "kernel/top.h"
 #include "model/model.h"
 
-/* An item is on offer if the model was trained on it, or if the model can place items it has never seen: by their users,
- * or (templates) even without any. */
+/* An item is on offer if the model was trained on it, or if the model can place items it has never seen: by their
+ * users, or (templates) even without any. */
 int inmo_is_on_offer(const struct inmo_model *model, const struct inmo_model_binding *bound, int32_t item);
 /* Whether the model can use the item in a history. */
 int inmo_is_usable(const struct inmo_model *model, const struct inmo_model_binding *bound, int32_t item);

@@ -208,8 +208,8 @@ static int is_closed(struct inmo_scan_pass *pass, int32_t n)
     return pass->closed < query->closed_count && query->closed[pass->closed] == n;
 }
 
-/* The k-th best of some rows with high boosts is a floor under the k best of all: with it the pass lets few rows through
- * from its first tile on. */
+/* The k-th best of some rows with high boosts is a floor under the k best of all: with it the pass lets few rows
+ * through from its first tile on. */
 static float find_floor(struct inmo_scan_pass *pass, const uint8_t *left_out)
 {
     enum { MOST_K = 64 };

@@ -29,8 +29,8 @@ enum inmo_status inmo_quantised_make(const float *rows, int64_t count, int dim, 
                                      struct inmo_error *error);
 void inmo_quantised_free(struct inmo_quantised *quantised);
 
-/* One query of a pass. Rows named in closed are left out; what boost says is added to the scores of the rows named in
- * boosted. Both lists are ascending. */
+/* One query of a pass. Rows named in closed are left out; what boost says is added to the scores of the rows named
+ * in boosted. Both lists are ascending. */
 struct inmo_scan_query {
     const float *vector;     // (dim)
     const int32_t *closed;   // (closed_count)
@@ -50,14 +50,14 @@ struct inmo_scan_space {
 };
 void inmo_scan_space_free(struct inmo_scan_space *space);
 
-/* The k best rows of each query, in one pass over the bytes. left_out (rows), or NULL: rows that no query gets. Allocates
- * only where the space is smaller than any call before needed. */
+/* The k best rows of each query, in one pass over the bytes. left_out (rows), or NULL: rows that no query gets.
+ * Allocates only where the space is smaller than any call before needed. */
 enum inmo_status inmo_quantised_scan(const struct inmo_quantised *quantised, const uint8_t *left_out,
                                      struct inmo_scan_query *query, size_t count, struct inmo_scan_space *space,
                                      struct inmo_error *error);
 
-/* One query, with a space of its own: the k best rows that are not closed (closed NULL: none is), into top, which has
- * room for k and is sorted, best first. scored (may be NULL): how many rows had to be scored in float. */
+/* One query, with a space of its own: the k best rows that are not closed (closed NULL: none is), into top, which
+ * has room for k and is sorted, best first. scored (may be NULL): how many rows had to be scored in float. */
 enum inmo_status inmo_quantised_top(const struct inmo_quantised *quantised, const float *query,
                                     const uint8_t *closed, struct inmo_top *top, int64_t *scored,
                                     struct inmo_error *error);

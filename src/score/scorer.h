@@ -26,8 +26,8 @@ struct inmo_scorer {
     struct inmo_walks *walks;  // added to dot products; NULL: none
 };
 
-/* for_serving: keeps what folding in takes, and makes walks only when they are needed; otherwise all of them at once.
- * Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */
+/* for_serving: keeps what folding in takes, and makes walks only when they are needed; otherwise all of them at
+ * once. Fills *scorer, which must stay where it is and outlive its use; model and binding stay the caller's. */
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
                                   const struct inmo_model_binding *bound, double alpha, int for_serving,
                                   struct inmo_error *error);
@@ -40,8 +40,8 @@ enum inmo_status inmo_scorer_refresh(struct inmo_scorer *scorer, double alpha, s
 void inmo_scorer_close(struct inmo_scorer *scorer);
 /* The part of a ranking that says where scores come from. */
 void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job);
-/* The scores (count, items) of some people, at most fill.users, where they are no dot products; with a head by their r.
- * scratch: fill.scratch_bytes, zero at first, of the calling thread. */
+/* The scores (count, items) of some people, at most fill.users, where they are no dot products; with a head by
+ * their r. scratch: fill.scratch_bytes, zero at first, of the calling thread. */
 void inmo_scorer_fill(const struct inmo_scorer *scorer, const struct inmo_history *who, int32_t count,
                       void *scratch, float *score);
 /* The score of two representations, of a model with vectors. */

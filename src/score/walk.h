@@ -47,8 +47,8 @@ void inmo_walk_space_free(struct inmo_walk_space *space);
 /* Makes the rows of these items (node[n] - first) that are not there. From any number of threads. */
 void inmo_walks_need(struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
                      struct inmo_walk_space *space);
-/* What the items of a history (node[n] - first), whose rows are made, add to which items, these ascending: item and value have room for
- * inmo_walks_most of them. Returns how many. */
+/* What the items of a history (node[n] - first), whose rows are made, add to which items, these ascending: item and
+ * value have room for inmo_walks_most of them. Returns how many. */
 int32_t inmo_walks_collect(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
                            struct inmo_walk_space *space, int32_t *item, float *value);
 int64_t inmo_walks_most(const struct inmo_walks *walks, int64_t count);

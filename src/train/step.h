@@ -52,8 +52,8 @@ struct inmo_stepper {
 /* Whether the model adds up the neighbours of many nodes in a step, so that their order (graph/order.h) makes a
  * difference. */
 int inmo_steps_over_graph(const struct inmo_model_kind *kind);
-/* train: the interactions as (users, items); graph: the same as a graph, which may have been renumbered since. hooks are
- * asked during what takes long, the templates and the spectral start: INTERRUPTED. */
+/* train: the interactions as (users, items); graph: the same as a graph, which may have been renumbered since.
+ * hooks are asked during what takes long, the templates and the spectral start: INTERRUPTED. */
 enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
                                   const struct inmo_hooks *hooks, struct inmo_stepper **stepper,

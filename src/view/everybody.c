@@ -1,6 +1,6 @@
-/* everybody.c - lists for all users of a view, in order. Users as the snapshot has them are ranked together, thousands at a
- * time (score/rank.h); those to whom something has happened since, and those whose list is by popularity, one by one, as a
- * request would be. */
+/* everybody.c - lists for all users of a view, in order. Users as the snapshot has them are ranked together,
+ * thousands at a time (score/rank.h); those to whom something has happened since, and those whose list is by
+ * popularity, one by one, as a request would be. */
 #include "base/memory.h"
 #include "score/offer.h"
 #include "view/list.h"
@@ -116,7 +116,8 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     return choose_candidates(stretch, error);
 }
 
-/* Sorts the users of a stretch: to be ranked together (in job.who), alone, or not at all. Returns how many there are. */
+/* Sorts the users of a stretch: to be ranked together (in job.who), alone, or not at all. Returns how many there
+ * are. */
 static int32_t sort_users(struct stretch *stretch, int32_t first, int32_t users)
 {
     const struct inmo_snapshot *snapshot = stretch->snapshot;

@@ -1,5 +1,5 @@
-/* overlay.c - see overlay.h. One happening costs a lookup by hash and a walk along what happened to that user since the
- * snapshot; forgetting an item walks along all changes. */
+/* overlay.c - see overlay.h. One happening costs a lookup by hash and a walk along what happened to that user since
+ * the snapshot; forgetting an item walks along all changes. */
 #include "view/overlay.h"
 
 #include "base/memory.h"
@@ -153,7 +153,8 @@ int inmo_overlay_is_gone(const struct inmo_overlay *overlay, int32_t item)
     return position(&overlay->gone, item) >= 0;
 }
 
-/* The newcomer that the item is, made if need be; NULL for an item of the snapshot, or (*failed) when memory is short. */
+/* The newcomer that the item is, made if need be; NULL for an item of the snapshot, or (*failed) when memory is
+ * short. */
 static struct inmo_newcomer *newcomer_of(struct inmo_overlay *overlay, int32_t item, int *failed)
 {
     int32_t n = item - overlay->snapshot->graph->items;
@@ -278,7 +279,7 @@ void inmo_overlay_revert(struct inmo_overlay *overlay, const struct inmo_happeni
         change->removed.number[change->removed.count++] = happening->item; /* where it was */
 }
 
-/* ---- Everything together --------------------------------------------------------------------------------------- */
+/* ---- Everything together ------------------------------------------------------------------------------------- */
 
 /* The user's history, ascending, into item (may be NULL); returns how many items it has. */
 static int64_t write_history(const struct inmo_overlay *overlay, int32_t user, int32_t *scratch, int32_t *item)

@@ -1,10 +1,10 @@
-/* overlay.h - what has happened since a snapshot was taken: for each user concerned what was added to and taken from the
- * history, and the items that the snapshot does not have.
+/* overlay.h - what has happened since a snapshot was taken: for each user concerned what was added to and taken
+ * from the history, and the items that the snapshot does not have.
  *
  *     history of u = (the snapshot's, unless u was forgotten) + added - removed
  *
- * Numbers are those of the view's names: an item from snapshot->graph->items on is new. Nothing here is locked; the view
- * does that. */
+ * Numbers are those of the view's names: an item from snapshot->graph->items on is new. Nothing here is locked; the
+ * view does that. */
 #ifndef INMO_VIEW_OVERLAY_H
 #define INMO_VIEW_OVERLAY_H
 
@@ -65,7 +65,8 @@ int inmo_overlay_has_user(const struct inmo_overlay *overlay, int32_t user);
 /* Whether the item was forgotten since the snapshot. */
 int inmo_overlay_is_gone(const struct inmo_overlay *overlay, int32_t item);
 
-/* Everything together as a graph of so many users and items, and the fate of its nodes (NULL: nothing forgotten). */
+/* Everything together as a graph of so many users and items, and the fate of its nodes (NULL: nothing
+ * forgotten). */
 enum inmo_status inmo_overlay_merge(const struct inmo_overlay *overlay, int32_t users, int32_t items,
                                     struct inmo_graph **graph, uint8_t **fate, struct inmo_error *error);
 

@@ -1,10 +1,11 @@
 /* person.c - see person.h.
  *
- * A person whom the snapshot does not have as they are now gets an embedding that the provider composes from the history,
- * and the backbone folds it in: the row of one more node, computed from what the scorer keeps of the others, which stay as
- * they are (docs/math.md, "Somebody unseen"). With an additive provider and an affine backbone that is the sum of one term
- * for each item of the history and a base; explanations use those. A system with vectors gives such terms itself. An item
- * that the snapshot does not have is folded in from its users in the same way. */
+ * A person whom the snapshot does not have as they are now gets an embedding that the provider composes from the
+ * history, and the backbone folds it in: the row of one more node, computed from what the scorer keeps of the
+ * others, which stay as they are (docs/math.md, "Somebody unseen"). With an additive provider and an affine
+ * backbone that is the sum of one term for each item of the history and a base; explanations use those. A system
+ * with vectors gives such terms itself. An item that the snapshot does not have is folded in from its users in the
+ * same way. */
 #include "view/person.h"
 
 #include "base/memory.h"
@@ -20,7 +21,7 @@ double inmo_person_coverage(const struct inmo_person *person)
     return all > 0 ? (double)person->usable / all : 0;
 }
 
-/* ---- Folding in ------------------------------------------------------------------------------------------------ */
+/* ---- Folding in ---------------------------------------------------------------------------------------------- */
 
 /* Floats that folding takes beside its result: the embedding, the backbone's own, and a row to subtract. */
 static size_t fold_space(const struct inmo_snapshot *snapshot)
@@ -191,7 +192,7 @@ static enum inmo_status represent(const struct inmo_snapshot *snapshot, struct i
     return INMO_OK;
 }
 
-/* ---- Who it is ------------------------------------------------------------------------------------------------- */
+/* ---- Who it is ----------------------------------------------------------------------------------------------- */
 
 /* The number of the user in the view. */
 static enum inmo_status find_user(const struct inmo_view *view, const char *id, int32_t *user,

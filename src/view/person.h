@@ -20,8 +20,8 @@ struct inmo_person {
     float *space;    // scratch
 };
 
-/* Call it under the view's read lock, with the snapshot of that moment. Errors: UNKNOWN (a user), UNSUPPORTED (somebody
- * whom the model has no vector for), MEMORY. */
+/* Call it under the view's read lock, with the snapshot of that moment. Errors: UNKNOWN (a user), UNSUPPORTED
+ * (somebody whom the model has no vector for), MEMORY. */
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
                                   struct inmo_work *work, const struct inmo_query *query,
                                   struct inmo_person *person, struct inmo_error *error);
@@ -34,17 +34,17 @@ double inmo_person_coverage(const struct inmo_person *person);
 
 /* Whether the embedding is a row of the person's own. */
 int inmo_person_has_row(const struct inmo_snapshot *snapshot, const struct inmo_person *person);
-/* What the representation of a person is the sum of (docs/math.md, "Somebody unseen"), for a system with vectors or an
- * additive provider on an affine backbone: base (dim) does not depend on the history, term (count, dim) has a row for
- * each item of it. Both start at zero. */
+/* What the representation of a person is the sum of (docs/math.md, "Somebody unseen"), for a system with vectors or
+ * an additive provider on an affine backbone: base (dim) does not depend on the history, term (count, dim) has a
+ * row for each item of it. Both start at zero. */
 enum inmo_status inmo_person_parts(const struct inmo_snapshot *snapshot, const struct inmo_person *person,
                                    float *base, float *term, struct inmo_error *error);
 /* The representation of the person without item number n of the history, everybody else unchanged. */
 void inmo_person_without(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t n,
                          float *out);
 
-/* r (dim) of an item that the snapshot does not have, from its users; those the snapshot does not have are passed over.
- * 0, or -1 when memory is short. */
+/* r (dim) of an item that the snapshot does not have, from its users; those the snapshot does not have are passed
+ * over. 0, or -1 when memory is short. */
 int inmo_newcomer_fold(const struct inmo_snapshot *snapshot, const int32_t *user, int32_t count, float *r);
 
 #endif

@@ -59,7 +59,7 @@ static int may_be_listed(const struct task *task, int32_t item)
            (!task->query->allow || holds(task->allowed, task->allowed_count, item));
 }
 
-/* ---- Gather ---------------------------------------------------------------------------------------------------- */
+/* ---- Gather -------------------------------------------------------------------------------------------------- */
 
 /* Numbers of the ids that the view knows, behind those already there; the others are counted. */
 static int32_t find_items(const struct inmo_view *view, const char *const *id, size_t count, int32_t *number,
@@ -75,7 +75,8 @@ static int32_t find_items(const struct inmo_view *view, const char *const *id, s
     return at;
 }
 
-/* What may and may not be in the list: the history, what the query denies, what was forgotten since the snapshot. */
+/* What may and may not be in the list: the history, what the query denies, what was forgotten since the
+ * snapshot. */
 static enum inmo_status limit(const struct request *request, struct task *task, struct inmo_error *error)
 {
     const struct inmo_query *query = task->query;
@@ -181,7 +182,7 @@ static enum inmo_status gather(const struct request *request, struct task *task,
     return status;
 }
 
-/* ---- Rank ------------------------------------------------------------------------------------------------------ */
+/* ---- Rank ---------------------------------------------------------------------------------------------------- */
 
 static enum inmo_status walk(const struct request *request, struct task *task, struct inmo_error *error)
 {
@@ -332,7 +333,7 @@ static enum inmo_status add_newcomers(const struct request *request, struct task
     return status;
 }
 
-/* ---- All together ---------------------------------------------------------------------------------------------- */
+/* ---- All together -------------------------------------------------------------------------------------------- */
 
 static enum inmo_status name_items(const struct request *request, struct task *task, struct inmo_error *error)
 {

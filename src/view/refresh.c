@@ -1,5 +1,5 @@
-/* refresh.c - the next snapshot: built beside the one in use, from that one and what has happened since, then put in its
- * place. What happens meanwhile stays in the overlay. Requests that hold the old snapshot finish with it. */
+/* refresh.c - the next snapshot: built beside the one in use, from that one and what has happened since, then put
+ * in its place. What happens meanwhile stays in the overlay. Requests that hold the old snapshot finish with it. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "view/view.h"

@@ -1,4 +1,5 @@
-/* snapshot.c - see snapshot.h. Cost: one provider pass, K products, the items' rows in bytes; nothing is trained. */
+/* snapshot.c - see snapshot.h. Cost: one provider pass, K products, the items' rows in bytes; nothing is
+ * trained. */
 #include "view/snapshot.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* snapshot.h - a model on everything that had been observed at one moment. It never changes, so any number of threads
- * read it without a lock; whoever uses it holds a reference, and the last one frees it. */
+/* snapshot.h - a model on everything that had been observed at one moment. It never changes, so any number of
+ * threads read it without a lock; whoever uses it holds a reference, and the last one frees it. */
 #ifndef INMO_VIEW_SNAPSHOT_H
 #define INMO_VIEW_SNAPSHOT_H
 
@@ -30,8 +30,8 @@ struct inmo_snapshot {
     int32_t *popular;                  // (items) by degree
 };
 
-/* A graph of the view's users and items becomes a snapshot with one reference; graph and fate (may be NULL) become its
- * own, whatever the status. */
+/* A graph of the view's users and items becomes a snapshot with one reference; graph and fate (may be NULL) become
+ * its own, whatever the status. */
 enum inmo_status inmo_snapshot_make(const struct inmo_model *model, struct inmo_graph *graph, uint8_t *fate,
                                     const struct inmo_hooks *hooks, struct inmo_snapshot **snapshot,
                                     struct inmo_error *error);

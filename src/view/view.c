@@ -50,7 +50,7 @@ const char *inmo_view_user_name(const struct inmo_view *view, int32_t user)
     return name_of(view, &view->users, user);
 }
 
-/* ---- Making one ------------------------------------------------------------------------------------------------ */
+/* ---- Making one ---------------------------------------------------------------------------------------------- */
 
 void inmo_view_free(struct inmo_view *view)
 {
@@ -189,7 +189,7 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
     return status;
 }
 
-/* ---- What happens ---------------------------------------------------------------------------------------------- */
+/* ---- What happens -------------------------------------------------------------------------------------------- */
 
 /* Room for more happenings; the lock is held for writing. */
 static enum inmo_status make_room(struct inmo_view *view, size_t count, struct inmo_error *error)
@@ -334,7 +334,7 @@ void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *fr
     inmo_view_unlock(view);
 }
 
-/* ---- The numbers themselves ------------------------------------------------------------------------------------ */
+/* ---- The numbers themselves ---------------------------------------------------------------------------------- */
 
 void inmo_view_users(const struct inmo_view *view, struct inmo_matrix *matrix)
 {

@@ -4,9 +4,9 @@
  *     overlay    what has happened since the snapshot                         under the lock
  *     snapshot   representations, rows in bytes, walks: never changes         held by reference
  *
- * A request takes the lock for reading while it looks up ids and gathers who is asking (person.c), and lets go of it
- * before it walks over the items. observe and forget take it for writing, for microseconds; refresh builds the next
- * snapshot without it, and takes it only to put that in place. */
+ * A request takes the lock for reading while it looks up ids and gathers who is asking (person.c), and lets go of
+ * it before it walks over the items. observe and forget take it for writing, for microseconds; refresh builds the
+ * next snapshot without it, and takes it only to put that in place. */
 #ifndef INMO_VIEW_VIEW_H
 #define INMO_VIEW_VIEW_H
 

@@ -1,5 +1,5 @@
-/* work.c - see work.h. The arena is a list of blocks; when a call needed more than one, they become a single block of
- * that size, so that the next such call allocates nothing. */
+/* work.c - see work.h. The arena is a list of blocks; when a call needed more than one, they become a single block
+ * of that size, so that the next such call allocates nothing. */
 #include "view/work.h"
 
 #include "base/memory.h"

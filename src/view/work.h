@@ -1,5 +1,5 @@
-/* work.h - the memory of one thread's requests, used again and again: an arena that is empty at the beginning of each
- * call, and arrays of the catalogue's size that are zero between calls. */
+/* work.h - the memory of one thread's requests, used again and again: an arena that is empty at the beginning of
+ * each call, and arrays of the catalogue's size that are zero between calls. */
 #ifndef INMO_VIEW_WORK_H
 #define INMO_VIEW_WORK_H
 

@@ -253,8 +253,8 @@ static void add_layer(const struct inmo_graph *graph, int dim, int is_first, con
             sum[j] = (is_first ? 0 : sum[j]) + x[j];
 }
 
-/* Fresh memory is what a view waits for longest, so layers go back and forth between one spare array and r, so that the
- * last of them, which reads the spare one, ends in r. */
+/* Fresh memory is what a view waits for longest, so layers go back and forth between one spare array and r, so that
+ * the last of them, which reads the spare one, ends in r. */
 static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layers, const float *own, const float *e,
                               float *r, float *sums)
 {
