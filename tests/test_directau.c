@@ -1,5 +1,5 @@
-/* test_directau.c - the loss directau: numpy's numbers, finite differences, a naive twin with many blocks and tiles, the same
- * bytes at any number of threads, and that it learns. */
+/* test_directau.c - the loss directau: numpy's numbers, finite differences, a naive twin with many blocks and
+ * tiles, the same bytes at any number of threads, and that it learns. */
 #include "golden_step.h"
 #include "support.h"
 
@@ -52,7 +52,7 @@ static void test_finite_differences(void **state)
         check_finite_differences(models[n], "directau", n % 2 ? 0 : -0.3, 3);
 }
 
-/* ---- Many blocks and tiles ------------------------------------------------------------------------------------ */
+/* ---- Many blocks and tiles ----------------------------------------------------------------------------------- */
 
 enum { BATCH = 700, DIM = 19 }; /* blocks of 128 rows and tiles of 512 columns are not full at the end */
 
@@ -197,7 +197,7 @@ static void test_one(void **state)
     close_judged(&judged);
 }
 
-/* ---- Whole trainings ------------------------------------------------------------------------------------------- */
+/* ---- Whole trainings ----------------------------------------------------------------------------------------- */
 
 static void test_learns(void **state)
 {

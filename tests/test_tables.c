@@ -1,4 +1,5 @@
-/* test_tables.c - the tables of models and losses: every row is complete, and what is built from them names every row. */
+/* test_tables.c - the tables of models and losses: every row is complete, and what is built from them names every
+ * row. */
 #include "support.h"
 
 #include "loss/loss.h"

@@ -1,15 +1,16 @@
-/* directau.c - alignment and uniformity (Wang et al., KDD 2022): positives lie close to each other on the unit sphere, users
- * lie apart from users and items from items. It has no negatives.
+/* directau.c - alignment and uniformity (Wang et al., KDD 2022): positives lie close to each other on the unit
+ * sphere, users lie apart from users and items from items. It has no negatives.
  *
  *     loss = 1/B Σ_b ‖û_b - p̂_b‖² + γ/2 (U(u) + U(p)) + λ/B Σ_b (‖u_b‖² + ‖p_b‖²)
  *     U(x) = ln( 1/(B(B-1)) Σ_{b≠c} e^{-2 ‖x̂_b - x̂_c‖²} ),   x̂ = x / ‖x‖
  *
- * γ is --temperature: as in a softmax it weighs pulling together against pushing apart. On the sphere ‖x̂ - ŷ‖² = 2 - 2 x̂·ŷ, so
- * a side is one symmetric matrix of cosines, never stored whole: blocks of rows go over tiles of columns, and a tile is a
- * product, exponentials and a product. A zero vector counts as orthogonal to all and has no gradient.
+ * γ is --temperature: as in a softmax it weighs pulling together against pushing apart. On the sphere ‖x̂ - ŷ‖² = 2
+ * - 2 x̂·ŷ, so a side is one symmetric matrix of cosines, never stored whole: blocks of rows go over tiles of
+ * columns, and a tile is a product, exponentials and a product. A zero vector counts as orthogonal to all and has
+ * no gradient.
  *
- * Cost of a step: 8 B² d flops in products and 2 B² exponentials. Deterministic: a block is wholly one group's work, and
- * sums over blocks are added in order. */
+ * Cost of a step: 8 B² d flops in products and 2 B² exponentials. Deterministic: a block is wholly one group's
+ * work, and sums over blocks are added in order. */
 #include "loss/loss.h"
 
 #include "base/memory.h"
@@ -117,8 +118,8 @@ static void normalise(struct inmo_loss_state *state, const struct inmo_grouping 
     }
 }
 
-/* Rows first .. first + count - 1 of a side against all of it: push = Σ_{c≠b} e_bc x̂_c with e_bc = e^{4 x̂_b·x̂_c - 4}.
- * Returns Σ e_bc. */
+/* Rows first .. first + count - 1 of a side against all of it: push = Σ_{c≠b} e_bc x̂_c with e_bc = e^{4 x̂_b·x̂_c
+ * - 4}. Returns Σ e_bc. */
 static double push_block(struct inmo_loss_state *state, int side, int32_t first, int32_t count, float *tile)
 {
     int dim = state->dim;
@@ -168,8 +169,8 @@ static double uniformity(struct inmo_loss_state *state, int side)
     return log(sum / ((double)batch * (batch - 1)));
 }
 
-/* The gradient g of a place by x̂ becomes that by x, (g - (g·x̂) x̂) / ‖x‖ and l2's. Returns the place's part of loss: half
- * of its pair's distance, and l2. */
+/* The gradient g of a place by x̂ becomes that by x, (g - (g·x̂) x̂) / ‖x‖ and l2's. Returns the place's part of
+ * loss: half of its pair's distance, and l2. */
 static double finish_place(struct inmo_loss_state *state, int32_t n, const float *x)
 {
     const struct inmo_kernels *kernels = inmo_kernels();

@@ -25,8 +25,8 @@ struct inmo_model_kind {
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
 /* Kind n of the table, from 0; NULL when there are not so many. */
 const struct inmo_model_kind *inmo_model_kind_at(size_t n);
-/* Of the table: all names and aliases, "a|b|c"; what --help says of each; those that serve people who were not there in
- * training, for messages, "a, b or c". */
+/* Of the table: all names and aliases, "a|b|c"; what --help says of each; those that serve people who were not
+ * there in training, for messages, "a, b or c". */
 const char *inmo_model_names(void);
 const char *inmo_model_help(void);
 const char *inmo_models_for_unseen(void);

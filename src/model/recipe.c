@@ -12,7 +12,8 @@ static void take_searched(struct inmo_train_options *options, const struct inmo_
     options->walks = fast->walks;
 }
 
-/* What reaches the best quality soonest (docs/results.md). alpha is annealed slowly and stays where training got to. */
+/* What reaches the best quality soonest (docs/results.md). alpha is annealed slowly and stays where training got
+ * to. */
 void inmo_recipe_listwise(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     int has_weights = kind->backbone && kind->backbone->part;
@@ -61,8 +62,8 @@ void inmo_recipe_head(struct inmo_train_options *options, const struct inmo_mode
     options->patience = 15;
 }
 
-/* Loss and start are the model's own: the paper's settings, but a rate that falls to 0 within a few epochs, and from
- * higher up; searched like the others. */
+/* Loss and start are the model's own: the paper's settings, but a rate that falls to 0 within a few epochs, and
+ * from higher up; searched like the others. */
 void inmo_recipe_standalone(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     options->learning_rate = kind->fast.learning_rate;

@@ -1,5 +1,5 @@
-/* recipe.h - the settings a model starts from: those of the paper's authors, and the fast ones. A row of the table of models
- * (table.c) has both. */
+/* recipe.h - the settings a model starts from: those of the paper's authors, and the fast ones. A row of the table
+ * of models (table.c) has both. */
 #ifndef INMO_MODEL_RECIPE_H
 #define INMO_MODEL_RECIPE_H
 
@@ -21,7 +21,8 @@ struct inmo_fast_recipe {
     double walks;
 };
 
-/* All positives of a user at once against shared negatives, from a spectral start, with few passes over the graph. */
+/* All positives of a user at once against shared negatives, from a spectral start, with few passes over the
+ * graph. */
 void inmo_recipe_listwise(struct inmo_train_options *options, const struct inmo_model_kind *kind);
 /* The same start, but pairs of a positive and a negative, in large batches. */
 void inmo_recipe_pairwise(struct inmo_train_options *options, const struct inmo_model_kind *kind);

@@ -1,14 +1,16 @@
-/* table.c - the one table of models: names, parts, and the settings of both recipes. What the program says of its models,
- * what they can do and where they start comes from a row and from the parts it names. Models that do best come first. */
+/* table.c - the one table of models: names, parts, and the settings of both recipes. What the program says of its
+ * models, what they can do and where they start comes from a row and from the parts it names. Models that do best
+ * come first. */
 #include "model/model.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Ways of the fast recipe. learning rate, temperature, graph dropout, l2, dim, walks: what a search found by validation on
- * one split of Gowalla (docs/results.md). MF, NGCF and IDCF end higher pairwise. Backbones whose representations are several
- * times as wide as the embeddings have 64 dimensions. Only INMO-LGCN has walks: other models are compared as published. */
+/* Ways of the fast recipe. learning rate, temperature, graph dropout, l2, dim, walks: what a search found by
+ * validation on one split of Gowalla (docs/results.md). MF, NGCF and IDCF end higher pairwise. Backbones whose
+ * representations are several times as wide as the embeddings have 64 dimensions. Only INMO-LGCN has walks: other
+ * models are compared as published. */
 #define LISTWISE inmo_recipe_listwise
 #define PAIRWISE inmo_recipe_pairwise
 

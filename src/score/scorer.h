@@ -31,8 +31,8 @@ struct inmo_scorer {
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
                                   const struct inmo_model_binding *bound, double alpha, int for_serving,
                                   struct inmo_error *error);
-/* The same in two pieces, for parameters that change: allocates; and computes everything from the parameters as they
- * are now, again and again. Walks, which depend on the graph alone, are made the first time. */
+/* The same in two pieces, for parameters that change: allocates; and computes everything from the parameters as
+ * they are now, again and again. Walks, which depend on the graph alone, are made the first time. */
 enum inmo_status inmo_scorer_make(struct inmo_scorer *scorer, const struct inmo_model *model,
                                   const struct inmo_model_binding *bound, int for_serving,
                                   struct inmo_error *error);

@@ -12,8 +12,8 @@ enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct
                                    const struct inmo_model_kind *kind, int32_t *node, struct inmo_model **model,
                                    struct inmo_error *error);
 
-/* Writes into it what is known at the end: the exponent that was reached, and the record of the epochs (JSON, without the
- * brackets). */
+/* Writes into it what is known at the end: the exponent that was reached, and the record of the epochs (JSON,
+ * without the brackets). */
 enum inmo_status inmo_export_stamp(struct inmo_model *model, double alpha_reached, const char *epochs,
                                    struct inmo_error *error);
 

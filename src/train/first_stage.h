@@ -1,5 +1,5 @@
-/* first_stage.h - the first stage of a model whose rows are the embeddings of another one (seam.h, frozen_from): that
- * other model is trained, and its embeddings are copied. idcf calls them keys. */
+/* first_stage.h - the first stage of a model whose rows are the embeddings of another one (seam.h, frozen_from):
+ * that other model is trained, and its embeddings are copied. idcf calls them keys. */
 #ifndef INMO_TRAIN_FIRST_STAGE_H
 #define INMO_TRAIN_FIRST_STAGE_H
 

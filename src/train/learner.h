@@ -1,5 +1,5 @@
-/* learner.h - whatever a training has to train, behind one structure: the loop (train.c), checkpoints and validation know
- * nothing else of a model.
+/* learner.h - whatever a training has to train, behind one structure: the loop (train.c), checkpoints and
+ * validation know nothing else of a model.
  *
  *     inmo_learner_parts        provider x backbone with a loss: steps of gradients and Adam (step.h)
  *     inmo_learner_system       a standalone model that learns by steps of its own (model/system.h)
@@ -41,7 +41,8 @@ struct inmo_learner_type {
     double (*step)(struct inmo_learner *learner, int64_t step, double alpha, double learning_rate);
     /* Makes all parameters what they are, where rows may lie behind between steps (lazy.h). NULL: they never do. */
     void (*catch_up)(struct inmo_learner *learner);
-    /* Arrays that a checkpoint holds beside the block, at most INMO_LEARNER_ARRAYS; returns their number. NULL: none. */
+    /* Arrays that a checkpoint holds beside the block, at most INMO_LEARNER_ARRAYS; returns their number. NULL:
+     * none. */
     size_t (*arrays)(const struct inmo_learner *learner, struct inmo_tensor *array);
     /* Which of the arrays, as read from a file before this step, cannot be, or NULL. NULL: any can. */
     const char *(*check)(const struct inmo_learner *learner, int64_t step);

@@ -1,5 +1,5 @@
-/* parts_learner.c - provider x backbone with a loss as a learner: a stepper, and what a scorer and an export need of
- * it. Validation sees the parameters where they are; nothing is copied for it but the representations. */
+/* parts_learner.c - provider x backbone with a loss as a learner: a stepper, and what a scorer and an export need
+ * of it. Validation sees the parameters where they are; nothing is copied for it but the representations. */
 #include "base/memory.h"
 #include "graph/order.h"
 #include "train/export.h"

@@ -1,5 +1,5 @@
-/* system_learner.c - a standalone model (model/system.h) as a learner, by steps or in closed form. Training happens in
- * the model's own numbers (users and items with training interactions), so that its tensors need no renumbering;
+/* system_learner.c - a standalone model (model/system.h) as a learner, by steps or in closed form. Training happens
+ * in the model's own numbers (users and items with training interactions), so that its tensors need no renumbering;
  * validation in the data set's, through the same binding by ids as every evaluation. */
 #include "base/memory.h"
 #include "train/export.h"

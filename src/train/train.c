@@ -1,6 +1,6 @@
-/* train.c - the loop: epochs of steps, a validation after each, the best one kept. What takes the steps is a learner
- * (learner.h), whatever the model; a closed form is one fit and one validation. Validation goes through the scorer that
- * also serves, over the parameters of the moment.
+/* train.c - the loop: epochs of steps, a validation after each, the best one kept. What takes the steps is a
+ * learner (learner.h), whatever the model; a closed form is one fit and one validation. Validation goes through the
+ * scorer that also serves, over the parameters of the moment.
  *
  * The run between two steps is struct inmo_trainer; a checkpoint is that structure in a file. Time appears only
  * in what is reported, never in what is computed or saved. */
