@@ -61,6 +61,27 @@ int32_t inmo_idmap_find(const struct inmo_idmap *map, const char *id)
     return -1;
 }
 
+void inmo_idmap_find_many(const struct inmo_idmap *map, const char *const *id, size_t count, int32_t *number)
+{
+    enum { TOGETHER = 32 };
+    for (size_t first = 0; first < count; first += TOGETHER) {
+        size_t some = count - first < TOGETHER ? count - first : TOGETHER;
+        uint32_t slot[TOGETHER];
+        for (size_t n = 0; n < some; n++) {
+            slot[n] = (uint32_t)(XXH3_64bits(id[first + n], strlen(id[first + n])) & map->slot_mask);
+            __builtin_prefetch(map->slot + slot[n]);
+        }
+        for (size_t n = 0; n < some; n++)
+            if (map->slot[slot[n]])
+                __builtin_prefetch(map->offset + (map->slot[slot[n]] - 1));
+        for (size_t n = 0; n < some; n++)
+            if (map->slot[slot[n]])
+                __builtin_prefetch(map->text + map->offset[map->slot[slot[n]] - 1]);
+        for (size_t n = 0; n < some; n++)
+            number[first + n] = inmo_idmap_find(map, id[first + n]);
+    }
+}
+
 void inmo_idmap_drop_index(struct inmo_idmap *map)
 {
     inmo_free(map->slot);

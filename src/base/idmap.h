@@ -19,6 +19,8 @@ struct inmo_idmap {
 enum inmo_status inmo_idmap_index(struct inmo_idmap *map, struct inmo_error *error);
 /* Number of id, or -1. The index must be built. */
 int32_t inmo_idmap_find(const struct inmo_idmap *map, const char *id);
+/* The same for many: number[n] of id[n]. The memory of many lookups is fetched at once. */
+void inmo_idmap_find_many(const struct inmo_idmap *map, const char *const *id, size_t count, int32_t *number);
 /* Frees only the index; text and offset belong to the caller. */
 void inmo_idmap_drop_index(struct inmo_idmap *map);
 

@@ -52,6 +52,14 @@ int32_t inmo_names_find(const struct inmo_names *names, const char *id)
     return number < 0 ? -1 : names->known->count + number;
 }
 
+void inmo_names_find_many(const struct inmo_names *names, const char *const *id, size_t count, int32_t *number)
+{
+    inmo_idmap_find_many(names->known, id, count, number);
+    for (size_t n = 0; n < count; n++)
+        if (number[n] < 0)
+            number[n] = inmo_names_find(names, id[n]);
+}
+
 /* A copy of the id that stays where it is; NULL when memory is short. */
 static const char *keep(struct inmo_names *names, const char *id, size_t length)
 {

@@ -23,6 +23,8 @@ void inmo_names_free(struct inmo_names *names);
 int32_t inmo_names_count(const struct inmo_names *names);
 /* Number of the id, or -1. */
 int32_t inmo_names_find(const struct inmo_names *names, const char *id);
+/* The same for many. */
+void inmo_names_find_many(const struct inmo_names *names, const char *const *id, size_t count, int32_t *number);
 /* The same, added if new; -1 when memory is short. */
 int32_t inmo_names_intern(struct inmo_names *names, const char *id);
 const char *inmo_names_id(const struct inmo_names *names, int32_t number);

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LOCKS = 64 };
+enum { LOCKS = 64, AHEAD = 4 };
 
 struct inmo_walk_making {
     float *start, *end;          // (items) weight / d as the start of a walk, d^γ as its end
@@ -205,6 +205,17 @@ int64_t inmo_walks_most(const struct inmo_walks *walks, int64_t count)
     return count * walks->k < walks->items ? count * walks->k : walks->items;
 }
 
+/* Rows lie anywhere: asks the memory for one that will be read soon. */
+static void fetch_row(const struct inmo_walks *walks, int32_t item)
+{
+    enum { LINE = 16 }; /* numbers in a line of the cache */
+    size_t at = (size_t)item * (size_t)walks->k, k = (size_t)walks->k < 4 * LINE ? (size_t)walks->k : 4 * LINE;
+    for (size_t e = 0; e < k; e += LINE) {
+        __builtin_prefetch(walks->item + at + e);
+        __builtin_prefetch(walks->weight + at + e);
+    }
+}
+
 int32_t inmo_walks_collect(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
                            struct inmo_walk_space *space, int32_t *item, float *value)
 {
@@ -213,6 +224,8 @@ int32_t inmo_walks_collect(const struct inmo_walks *walks, const int32_t *node, 
     for (int32_t n = 0; n < count; n++) {
         const int32_t *to = walks->item + (size_t)(node[n] - first) * k;
         const float *weight = walks->weight + (size_t)(node[n] - first) * k;
+        if (n + AHEAD < count)
+            fetch_row(walks, node[n + AHEAD] - first);
         for (size_t e = 0; e < k && to[e] >= 0; e++) {
             space->sum[to[e]] += weight[e];
             space->mark[to[e] >> 6] |= (uint64_t)1 << (to[e] & 63);

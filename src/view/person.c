@@ -108,6 +108,22 @@ enum inmo_status inmo_person_parts(const struct inmo_snapshot *snapshot, const s
     return INMO_OK;
 }
 
+/* The neighbours' rows lie anywhere: asks the memory for the beginnings of those that will be summed first; the rest of a
+ * row, and of the rows, comes while others are. */
+static void fetch_rows(const struct inmo_snapshot *snapshot, const int32_t *node, int32_t count)
+{
+    enum { ROWS = 64 };
+    const struct inmo_model *model = snapshot->model;
+    int width = inmo_backbone_memory_width(model->kind->backbone, model->dim, model->layers);
+    for (int32_t n = 0; n < count && n < ROWS; n++) {
+        int32_t row = snapshot->bound.row_of_node[node[n]];
+        if (row >= 0)
+            __builtin_prefetch(model->parameter + (size_t)row * (size_t)model->dim);
+        if (width > 0)
+            __builtin_prefetch(snapshot->scorer.memory + (size_t)node[n] * (size_t)width);
+    }
+}
+
 /* The representation with all items of the history but number without (-1: with all). */
 static void fold_history(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t without,
                          float *out)
@@ -119,6 +135,7 @@ static void fold_history(const struct inmo_snapshot *snapshot, const struct inmo
             person->node[kept++] = snapshot->graph->users + person->item[n];
             usable += inmo_is_usable(snapshot->model, &snapshot->bound, person->item[n]);
         }
+    fetch_rows(snapshot, person->node, kept);
     made_of = composition(snapshot, person->node, kept, usable);
     made_of.own_row = own_row(snapshot, person);
     fold(snapshot, &made_of, kept, person->space, out);
@@ -232,13 +249,12 @@ static enum inmo_status gather_history(const struct inmo_view *view, const struc
     *past = (int32_t)count;
     for (int32_t n = 0; change && n < change->added.count; n++)
         person->seen[count++] = change->added.number[n];
-    for (size_t n = 0; n < query->item_count; n++) {
-        int32_t item = inmo_names_find(&view->items, query->items[n]);
-        if (item >= 0)
-            person->seen[count++] = item;
+    inmo_names_find_many(&view->items, query->items, query->item_count, person->item); /* not filled yet */
+    for (size_t n = 0; n < query->item_count; n++)
+        if (person->item[n] >= 0)
+            person->seen[count++] = person->item[n];
         else
             person->unknown++;
-    }
     person->seen_count = (int32_t)(count > *past ? inmo_ascending(person->seen, count) : count);
     return INMO_OK;
 }
