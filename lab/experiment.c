@@ -185,7 +185,7 @@ enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, str
         const struct inmo_model_kind *kind = inmo_model_kind_at(k);
         for (size_t n = 0; n < most; n++)
             if (strcmp(rules[n].experiment, experiment->name) == 0 && is_for_all(&rules[n]) &&
-                (strcmp(rules[n].model, EACH) == 0 || kind->provider == &inmo_provider_inmo))
+                (strcmp(rules[n].model, EACH) == 0 || inmo_lab_has_module(kind)))
                 make_row(experiment, &rules[n], kind->name, &made[found++]);
     }
     for (size_t n = 0; n < most; n++)

@@ -59,4 +59,10 @@ enum inmo_status inmo_lab_rows(const struct inmo_lab_experiment *experiment, str
 /* The name of a model in tables: "INMO-LGCN". */
 const char *inmo_lab_model_label(const char *model);
 
+/* 1 for models with the INMO module: the self-enhanced loss, with its diagonal, belongs to that module alone. */
+static inline int inmo_lab_has_module(const struct inmo_model_kind *kind)
+{
+    return kind->provider && kind->provider->diagonal > 0;
+}
+
 #endif

@@ -244,8 +244,7 @@ static enum inmo_status judge(struct inmo_lab_run *run, const struct inmo_model 
 int inmo_lab_run_judges_unseen(const struct inmo_lab_run *run)
 {
     return run->trained == INMO_NEW_USERS_ITEMS ||
-           (run->trained == INMO_TRANSDUCTIVE &&
-            inmo_model_kind_find(run->system.model)->provider == &inmo_provider_inmo);
+           (run->trained == INMO_TRANSDUCTIVE && inmo_lab_has_module(inmo_model_kind_find(run->system.model)));
 }
 
 static enum inmo_status judge_all(struct inmo_lab_run *run, struct inmo_lab_data *data,

@@ -145,8 +145,8 @@ struct inmo_kernels {
     void (*adam_write_sums)(int32_t count, const struct inmo_block *block, const int32_t *row,
                             const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
                             const float *from, const struct inmo_terms *gradient);
-    void (*adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
-                        const struct inmo_pause *pause);
+    void (*adam_catch_up)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                          const struct inmo_pause *pause);
     /* out += Σ_n factor[n] x[row[n]] */
     void (*add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x, float *out);
     /* margin[b] = x[row] · diag(w) · (x[negative] - x[positive]); w NULL: 1 */

@@ -92,8 +92,8 @@ void NAMED(inmo_adam_write)(int32_t count, const struct inmo_block *block, const
     }
 }
 
-void NAMED(inmo_adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
-                             const struct inmo_pause *pause)
+void NAMED(inmo_adam_catch_up)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                               const struct inmo_pause *pause)
 {
     int dim = block->dim;
     for (int32_t n = 0; n < count; n++) {

@@ -104,8 +104,8 @@ void NAMED(inmo_adam_write)(int32_t count, const struct inmo_block *block, const
 void NAMED(inmo_adam_write_sums)(int32_t count, const struct inmo_block *block, const int32_t *row,
                                  const struct inmo_pause *pause, struct inmo_chunk next, struct inmo_adam adam,
                                  const float *from, const struct inmo_terms *gradient);
-void NAMED(inmo_adam_settle)(int32_t count, const struct inmo_block *block, const int32_t *row,
-                             const struct inmo_pause *pause);
+void NAMED(inmo_adam_catch_up)(int32_t count, const struct inmo_block *block, const int32_t *row,
+                               const struct inmo_pause *pause);
 void NAMED(inmo_add_rows)(int dim, int32_t count, const float *factor, const int32_t *row, const float *x,
                           float *out);
 void NAMED(inmo_margins)(int32_t count, int dim, const float *x, const int32_t *row, const int32_t *positive,

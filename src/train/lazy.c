@@ -199,7 +199,7 @@ void inmo_lazy_catch_up(struct inmo_lazy *lazy)
                 late[found++] = (int32_t)r;
                 lazy->touched[r] = (int32_t)lazy->now;
             }
-        kernels->adam_settle(found, &lazy->block, late, pause);
+        kernels->adam_catch_up(found, &lazy->block, late, pause);
     }
 }
 

@@ -36,8 +36,8 @@ struct inmo_backbone_state {
     int32_t *position;  // (layers, nodes) v, or -1 where B_l drops it
     float *scale;       // (layers, nodes) of the product l -> l + 1
     float *back_scale;  // (layers, nodes) of the one back, 0 where B_l drops the row
-    float *even, *odd;  // (nodes)
-    float *c, *term;    // (nodes) c^l, and what a neighbour adds up
+    float *even, *odd;  // (nodes) one block with the next two
+    float *c, *term;    // (nodes) c^l, and what a node passes to its neighbours
     float *z;           // (2 or layers - 1, nodes, dim) z^1 .. z^{K-1} forward, u backward
     float *last;        // (most_rows, dim) z^K
     float *r;           // (most_rows, 3 dim)
@@ -86,9 +86,6 @@ static void imc_gae_destroy(struct inmo_backbone_state *state)
     inmo_free(state->r);
     inmo_free(state->last);
     inmo_free(state->z);
-    inmo_free(state->term);
-    inmo_free(state->c);
-    inmo_free(state->odd);
     inmo_free(state->even);
     inmo_free(state->back_scale);
     inmo_free(state->scale);
@@ -111,22 +108,21 @@ static struct inmo_backbone_state *imc_gae_create(const struct inmo_graph *graph
     state->position = inmo_alloc((size_t)layers * nodes, sizeof(int32_t));
     state->scale = inmo_alloc((size_t)layers * nodes, sizeof(float));
     state->back_scale = inmo_alloc((size_t)layers * nodes, sizeof(float));
-    state->even = inmo_alloc(nodes, sizeof(float));
-    state->odd = inmo_alloc(nodes, sizeof(float));
-    state->c = inmo_alloc(nodes, sizeof(float));
-    state->term = inmo_alloc(nodes, sizeof(float));
+    state->even = inmo_alloc(4 * nodes, sizeof(float));
     state->z = inmo_alloc(buffers(layers) * nodes * d, sizeof(float));
     state->last = inmo_alloc(most * d, sizeof(float));
     state->r = inmo_alloc(most * 3 * d, sizeof(float));
     state->scaled = inmo_alloc(most * d, sizeof(float));
     state->partial = inmo_alloc((most / CHUNK + 1) * 3 * d, sizeof(float));
     state->gradient = inmo_alloc(3 * d, sizeof(float));
-    if (!state->position || !state->scale || !state->back_scale || !state->even || !state->odd || !state->c ||
-        !state->term || !state->z || !state->last || !state->r || !state->scaled || !state->partial ||
-        !state->gradient) {
+    if (!state->position || !state->scale || !state->back_scale || !state->even || !state->z || !state->last ||
+        !state->r || !state->scaled || !state->partial || !state->gradient) {
         imc_gae_destroy(state);
         return NULL;
     }
+    state->odd = state->even + nodes;
+    state->c = state->odd + nodes;
+    state->term = state->c + nodes;
     return state;
 }
 
@@ -154,7 +150,7 @@ static void propagate_numbers(const struct inmo_graph *graph, const int32_t *pos
     }
 }
 
-/* even and odd of all nodes. */
+/* Adds layer l to even or odd. */
 static void add_numbers(const struct inmo_graph *graph, int l, const float *c, float *even, float *odd)
 {
     float *sum = l % 2 ? odd : even, share = 1 / (float)(l + 1);
@@ -178,7 +174,7 @@ static void imc_gae_begin(struct inmo_backbone_state *state, const float *own, c
     uint32_t key = (uint32_t)inmo_random(inmo_key(moment->seed, INMO_STREAM_NODE), (uint64_t)moment->step);
     state->own = own;
     if (p == 0 && state->dropout == 0)
-        return; /* does not depend on the step */
+        return; /* without dropout all steps are alike */
     begin_numbers(graph, state->c, state->even, state->odd);
     for (int l = 0; l < state->layers; l++) {
         double here = dropout_of_layer(p, l);
@@ -245,7 +241,7 @@ static float *imc_gae_forward(struct inmo_backbone_state *state, const float *e,
     return state->r;
 }
 
-/* dg_user, dg_item and ds: partial sums of fixed chunks, added in order. */
+/* dg_user, dg_item and ds: partial sums over fixed chunks, added in order. */
 static void general_gradient(struct inmo_backbone_state *state, const struct inmo_rows *rows, const float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -311,8 +307,7 @@ static const float *imc_gae_own_gradient(const struct inmo_backbone_state *state
     return state->gradient;
 }
 
-/* Memory: what a new node gathers from a neighbour: Σ_{l<K} r^l/(l+2), and the same of c^l for odd and even l +
- * 1. */
+/* Memory: what a new node gathers from a neighbour, Σ_{l<K} r^l/(l+2), and the same of c^l for odd and even l+1. */
 static int imc_gae_memory_width(int dim, int layers)
 {
     return layers > 0 ? dim + 2 : 0;

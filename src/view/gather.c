@@ -1,0 +1,131 @@
+/* gather.c - see gather.h. */
+#include "view/gather.h"
+
+#include "view/list.h"
+
+#include <string.h>
+
+/* Appends the numbers of the ids that the view knows at number[at]; counts the others in unknown. Returns the new
+ * end. */
+static int32_t find_items(const struct inmo_view *view, const char *const *id, size_t count, int32_t *number,
+                          int32_t at, int *unknown)
+{
+    for (size_t n = 0; n < count; n++) {
+        int32_t item = inmo_names_find(&view->items, id[n]);
+        if (item >= 0)
+            number[at++] = item;
+        else
+            ++*unknown;
+    }
+    return at;
+}
+
+/* Lists the items that may not be recommended (history, deny list, forgotten since the snapshot) and, if the query
+ * has an allow list, those that may. */
+static enum inmo_status limit(const struct inmo_list_request *request, struct inmo_list_task *task,
+                              struct inmo_error *error)
+{
+    const struct inmo_query *query = task->query;
+    const struct inmo_numbers *gone = &request->view->overlay.gone;
+    int32_t seen = query->include_seen ? 0 : task->person.seen_count, count = seen;
+    task->closed =
+        inmo_work_take(request->work, (size_t)seen + query->deny_count + (size_t)gone->count, sizeof *task->closed);
+    task->allowed = inmo_work_take(request->work, query->allow ? query->allow_count : 0, sizeof *task->allowed);
+    if (!task->closed || !task->allowed)
+        return inmo_fail_memory(error, "the recommendations");
+    if (seen > 0)
+        memcpy(task->closed, task->person.seen, (size_t)seen * sizeof *task->closed);
+    count =
+        find_items(request->view, query->deny, query->deny_count, task->closed, count, &task->list->unknown_items);
+    if (gone->count > 0)
+        memcpy(task->closed + count, gone->number, (size_t)gone->count * sizeof *task->closed);
+    count += gone->count;
+    task->closed_count = count > seen ? (int32_t)inmo_ascending(task->closed, count) : count;
+    if (query->allow) {
+        count = find_items(request->view, query->allow, query->allow_count, task->allowed, 0,
+                           &task->list->unknown_items);
+        task->allowed_count = (int32_t)inmo_ascending(task->allowed, count);
+    }
+    return INMO_OK;
+}
+
+/* Scores the items newer than the snapshot, if the model can offer unseen items. */
+static enum inmo_status score_newcomers(const struct inmo_list_request *request, struct inmo_list_task *task,
+                                        struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    const struct inmo_overlay *overlay = &request->view->overlay;
+    const struct inmo_system *system = snapshot->model->kind->system;
+    struct inmo_history history = inmo_person_history(&task->person);
+    size_t room = (size_t)overlay->newcomers;
+    if (room == 0 || !inmo_kind_offers_unseen(snapshot->model->kind))
+        return INMO_OK;
+    task->newcomer = inmo_work_take(request->work, room, sizeof *task->newcomer);
+    task->newcomer_score = inmo_work_take(request->work, room, sizeof *task->newcomer_score);
+    if (!task->newcomer || !task->newcomer_score)
+        return inmo_fail_memory(error, "the recommendations");
+    for (int32_t n = 0; n < overlay->newcomers; n++) {
+        const struct inmo_newcomer *newcomer = overlay->newcomer + n;
+        int32_t item = snapshot->graph->items + n;
+        float score;
+        if (newcomer->users.count == 0 || !inmo_task_may_list(task, item))
+            continue;
+        if (task->person.falls_back)
+            score = (float)newcomer->users.count;
+        else if (newcomer->r)
+            score = (float)inmo_scorer_product(&snapshot->scorer, task->person.r, newcomer->r);
+        else if (system && system->score_unseen)
+            score = system->score_unseen(snapshot->scorer.state, &history, newcomer->users.number,
+                                         newcomer->users.count);
+        else
+            continue;
+        task->newcomer[task->newcomers] = item;
+        task->newcomer_score[task->newcomers++] = score;
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_task_make_top(struct inmo_work *work, int32_t k, int32_t most, struct inmo_top *top,
+                                    struct inmo_error *error)
+{
+    top->k = k < most ? k : most;
+    top->count = 0;
+    top->score = inmo_work_take(work, (size_t)top->k + 1, sizeof *top->score);
+    top->item = inmo_work_take(work, (size_t)top->k + 1, sizeof *top->item);
+    return top->score && top->item ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+}
+
+/* Puts the fault of a query into its list; the other queries are still answered. */
+static enum inmo_status refuse(const struct inmo_list_request *request, struct inmo_list_task *task,
+                               const struct inmo_error *why, struct inmo_error *error)
+{
+    size_t size = strlen(why->message) + 1;
+    char *sentence = inmo_work_take(request->work, size, 1);
+    if (why->code == INMO_MEMORY || !sentence)
+        return inmo_fail_memory(error, "the recommendations");
+    task->list->status = why->code;
+    task->list->problem = memcpy(sentence, why->message, size);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_task_gather(const struct inmo_list_request *request, struct inmo_list_task *task,
+                                  struct inmo_error *error)
+{
+    const struct inmo_snapshot *snapshot = request->snapshot;
+    struct inmo_error why = {0};
+    enum inmo_status status = inmo_check_k(task->query->k, &why);
+    if (!status)
+        status = inmo_person_make(request->view, snapshot, request->work, task->query, &task->person, &why);
+    if (status)
+        return refuse(request, task, &why, error);
+    task->list->unknown_items = task->person.unknown;
+    task->list->coverage = inmo_person_coverage(&task->person);
+    task->list->fallback = task->person.falls_back;
+    status = limit(request, task, error);
+    if (!status)
+        status = score_newcomers(request, task, error);
+    if (!status)
+        status = inmo_task_make_top(request->work, task->query->k, snapshot->graph->items + task->newcomers,
+                                    &task->top, error);
+    return status;
+}
