@@ -1,12 +1,12 @@
-/* bench_recommend.c - how long one recommendation takes for a new user: a history of 50 items is folded in and all items
- * are ranked, exactly, on one core.
+/* bench_recommend.c - how long one recommendation takes for a new user: a history of 50 items is folded in and all
+ * items are ranked, exactly, on one core.
  *
  *     bench_recommend MODEL [REQUESTS]
  *
- * Prints one JSON line: the median and the 99th percentile of inmo_recommend on a warm view, each request with another
- * history, one after the other; the same with a plain scan of all items after each request, which leaves nothing of the
- * view in the caches; that scan; how many items had to be scored in float; and how long the model took to load and its view
- * to make (all threads). */
+ * Prints one JSON line: the median and the 99th percentile of inmo_recommend on a warm view, each request with
+ * another history, one after the other; the same with a plain scan of all items after each request, which leaves
+ * nothing of the view in the caches; that scan; how many items had to be scored in float; and how long the model
+ * took to load and its view to make (all threads). */
 #include "base/random.h"
 #include "base/threads.h"
 #include "score/quantised.h"

@@ -108,8 +108,8 @@ enum inmo_status inmo_person_parts(const struct inmo_snapshot *snapshot, const s
     return INMO_OK;
 }
 
-/* The neighbours' rows lie anywhere: asks the memory for the beginnings of those that will be summed first; the rest of a
- * row, and of the rows, comes while others are. */
+/* The neighbours' rows lie anywhere: asks the memory for the beginnings of those that will be summed first; the
+ * rest of a row, and of the rows, comes while others are. */
 static void fetch_rows(const struct inmo_snapshot *snapshot, const int32_t *node, int32_t count)
 {
     enum { ROWS = 64 };
