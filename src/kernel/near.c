@@ -39,10 +39,9 @@ void inmo_near_of(const struct inmo_near *near, int32_t i, float *sum, int32_t *
     }
 }
 
-enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, float *similarity,
-                                const struct inmo_hooks *hooks, struct inmo_error *error)
+enum inmo_status inmo_near_each(int32_t items, inmo_near_row *row, void *context, const struct inmo_hooks *hooks,
+                                struct inmo_error *error)
 {
-    int32_t items = near->graph->items, k = near->k;
     double start = inmo_now(), shown = start;
     atomic_int failed = 0, stop = 0, done = 0;
 #pragma omp parallel num_threads(inmo_threads())
@@ -53,10 +52,9 @@ enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, 
             atomic_store(&failed, 1);
 #pragma omp for schedule(dynamic, 64)
         for (int32_t i = 0; i < items; i++) {
-            struct inmo_top top = {k, 0, similarity + (size_t)i * (size_t)k, nearest + (size_t)i * (size_t)k};
             if (!sum || !met || atomic_load(&failed) || atomic_load(&stop))
                 continue;
-            inmo_near_of(near, i, sum, met, &top);
+            row(context, i, sum, met);
             if (atomic_fetch_add(&done, 1) % 256 == 0) {
 #pragma omp critical(inmo_near_hooks)
                 if (hooks && inmo_now() - shown > 0.2) {
@@ -77,4 +75,25 @@ enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, 
     if (atomic_load(&stop))
         return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while comparing the items");
     return INMO_OK;
+}
+
+struct finding {
+    const struct inmo_near *near;
+    int32_t *nearest;
+    float *similarity;
+};
+
+static void find_row(void *context, int32_t i, float *sum, int32_t *met)
+{
+    const struct finding *finding = context;
+    size_t at = (size_t)i * (size_t)finding->near->k;
+    struct inmo_top top = {finding->near->k, 0, finding->similarity + at, finding->nearest + at};
+    inmo_near_of(finding->near, i, sum, met, &top);
+}
+
+enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, float *similarity,
+                                const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    struct finding finding = {near, nearest, similarity};
+    return inmo_near_each(near->graph->items, find_row, &finding, hooks, error);
 }

@@ -124,48 +124,15 @@ void inmo_walks_need(struct inmo_walks *walks, const int32_t *node, int32_t coun
         make_row(walks, node[n] - first, space->sum, space->met);
 }
 
+static void complete_row(void *context, int32_t i, float *sum, int32_t *met)
+{
+    make_row(context, i, sum, met);
+}
+
 enum inmo_status inmo_walks_complete(struct inmo_walks *walks, const struct inmo_hooks *hooks,
                                      struct inmo_error *error)
 {
-    double start = inmo_now(), shown = start;
-    atomic_int failed = 0, stop = 0, done = 0;
-#pragma omp parallel num_threads(inmo_threads())
-    {
-        float *sum = inmo_alloc_zero((size_t)walks->items, sizeof *sum);
-        int32_t *met = inmo_alloc((size_t)walks->items, sizeof *met);
-        if (!sum || !met)
-            atomic_store(&failed, 1);
-#pragma omp for schedule(dynamic, 64)
-        for (int32_t i = 0; i < walks->items; i++) {
-            if (!sum || !met || atomic_load(&failed) || atomic_load(&stop))
-                continue;
-            make_row(walks, i, sum, met);
-            if (atomic_fetch_add(&done, 1) % 256 == 0) {
-#pragma omp critical(inmo_walk_hooks)
-                if (hooks && inmo_now() - shown > 0.2) {
-                    struct inmo_progress progress = {"walking between items",
-                                                     atomic_load(&done),
-                                                     walks->items,
-                                                     "items",
-                                                     inmo_now() - start,
-                                                     NAN,
-                                                     NAN,
-                                                     NAN};
-                    shown = inmo_now();
-                    inmo_report_progress(hooks, &progress);
-                    if (inmo_is_interrupted(hooks))
-                        atomic_store(&stop, 1);
-                }
-            }
-        }
-        inmo_free(met);
-        inmo_free(sum);
-    }
-    if (atomic_load(&failed))
-        return inmo_fail_memory(error, "the walks between items");
-    if (atomic_load(&stop))
-        return inmo_fail(error, INMO_INTERRUPTED, "stopped on request while walking between items");
-    return INMO_OK;
+    return inmo_near_each(walks->items, complete_row, walks, hooks, error);
 }
 
 enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
