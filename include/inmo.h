@@ -487,77 +487,76 @@ INMO_API void inmo_report_free(struct inmo_report *report);
 
 /* ---- 6. Use: model + whatever has been observed -> recommendations ------------------------------------------- */
 
-/* A view is a model looking at what has been observed: the interactions it was trained and validated on, those of
- * observed (may be NULL), and every event told to it since, of users and items the model may never have seen.
- * Nothing is retrained.
+/* A view applies a model to everything observed so far: the interactions it was trained and validated on, those in
+ * observed (may be NULL), and every event reported since. Users and items may be new to the model. Nothing is
+ * retrained.
  *
- * Threads: all calls but inmo_view_free may be made from any number of threads at once, on one view. Requests read
- * an immutable snapshot and never wait for a refresh.
- * Lifetimes: the model must outlive its views. Lists and explanations own all they show and outlive their view,
+ * Threads: any number of threads may call any function but inmo_view_free on one view at the same time. Requests
+ * read an immutable snapshot and never wait for a refresh.
+ *
+ * Lifetimes: the model must outlive its views. Lists and explanations own their contents and outlive their view,
  * except those of inmo_recommend_many. */
 struct inmo_view;
 INMO_API enum inmo_status inmo_view_create(const struct inmo_model *model, const struct inmo_log *observed,
                                            struct inmo_view **view, struct inmo_error *error);
-/* No call on the view may be under way. Waits for a refresh in the background. */
+/* No other call on the view may be running. Waits for a background refresh to finish. */
 INMO_API void inmo_view_free(struct inmo_view *view);
 
 struct inmo_event {
     const char *user, *item;
-    int64_t time; /* seconds since 1970, or 0: unknown. Only reported (inmo_view_freshness) */
+    int64_t time; /* seconds since 1970; 0: unknown. Only used for reporting (inmo_view_freshness) */
 };
-/* Tells the view what has happened: all of the events or, on failure, none. What is fresh when:
- *   - the user's own list: with the next request. The user is folded in from the snapshot with the whole history
- *   (models
- *     that serve nobody unseen only leave the item out of the list);
- *   - an item nobody had seen: with the next request, folded in from its users, where the model offers unseen
- *   items;
- *   - everybody else's lists: with the next refresh.
- * An event that is known already changes nothing. Errors: USAGE (an empty id), MEMORY. */
+/* Adds events to the view: all of them or, on failure, none. They take effect as follows:
+ *     - the user's own list: on the next request. The user is folded in with the whole history. Models that cannot
+ *       serve unseen users only leave the item out of the list;
+ *     - a new item: on the next request, folded in from its users, if the model can offer unseen items;
+ *     - the lists of all other users: on the next refresh.
+ * A repeated event changes nothing. Errors: USAGE (an empty id), MEMORY. */
 INMO_API enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
                                             struct inmo_error *error);
-/* Forgets a user (item NULL), an item (user NULL) or one interaction. With the next request a forgotten user is
- * unknown and a forgotten item in no list; with the next refresh nobody's representation depends on them, and what
- * the model has learned about them (their template) is not used again. Trained parameters of others stay as they
- * are. An item that is observed again after it was forgotten is back with the next refresh. Errors: USAGE (both
- * NULL), UNKNOWN, MEMORY. */
+/* Forgets a user (item NULL), an item (user NULL) or one interaction. From the next request on, a forgotten user
+ * is unknown and a forgotten item is in no list. From the next refresh on, no representation depends on them, and
+ * what the model learned about them (their template) is not used again. Trained parameters of others do not
+ * change. A forgotten item that is observed again comes back with the next refresh. Errors: USAGE (both NULL),
+ * UNKNOWN, MEMORY. */
 INMO_API enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, const char *item,
                                            struct inmo_error *error);
-/* Takes a new snapshot with everything observed and forgotten so far and puts it in place; the calling thread
- * builds it (with all worker threads), others go on with the old one. On failure the old one stays and nothing is
+/* Builds a new snapshot from everything observed and forgotten so far and swaps it in. The calling thread builds
+ * it, with all worker threads; other threads go on using the old one. On failure the old one stays and no event is
  * lost. One refresh runs at a time; a second call waits for the first. Errors: MEMORY, INTERRUPTED. */
 INMO_API enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hooks *hooks,
                                             struct inmo_error *error);
-/* The same in a thread of the view; returns at once. One that is still running is left to finish, and counts: 1 in
- * inmo_freshness.refreshing says so. Errors: MEMORY (no thread). */
+/* Starts a refresh in a background thread and returns at once. Does nothing if a background refresh is running
+ * already (see inmo_freshness.refreshing). Errors: MEMORY (no thread). */
 INMO_API enum inmo_status inmo_view_refresh_in_background(struct inmo_view *view, struct inmo_error *error);
 
-/* Makes now what requests would otherwise make when they first need it (walks from the items of their histories),
- * so that no request is slower than the others. After a refresh nothing is left to make. Errors: MEMORY,
+/* Computes now what requests would otherwise compute on first use (walks from the items of their histories), so
+ * that the first requests are not slower than later ones. Not needed after a refresh. Errors: MEMORY,
  * INTERRUPTED. */
 INMO_API enum inmo_status inmo_view_warm(const struct inmo_view *view, const struct inmo_hooks *hooks,
                                          struct inmo_error *error);
 
 struct inmo_freshness {
-    uint64_t events;             /* observed and forgotten so far */
+    uint64_t events;             /* reported so far: observed and forgotten */
     uint64_t pending;            /* of these, not in the snapshot yet */
-    uint64_t refreshes;          /* finished, the view's creation aside */
-    double seconds;              /* that the last snapshot took to build */
-    int64_t newest_time;         /* largest time of an event; 0: none had one */
+    uint64_t refreshes;          /* finished so far, not counting the view's creation */
+    double seconds;              /* taken to build the last snapshot */
+    int64_t newest_time;         /* latest time of any event; 0: none had a time */
     int refreshing;              /* 1: a refresh is running */
-    enum inmo_status background; /* how the last refresh in the background ended */
+    enum inmo_status background; /* result of the last background refresh */
 };
 INMO_API void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *freshness);
 
 struct inmo_query {
     size_t size;              /* set by inmo_query_init */
     const char *user;         /* a user in the view, or NULL */
-    const char *const *items; /* the history of somebody unseen; with a user, taken beside theirs */
+    const char *const *items; /* the history of an unseen user; with a user, added to that user's history */
     size_t item_count;
     int k;                    /* length of the list; default 20 */
     int include_seen;         /* 1: items of the history may be recommended; default 0 */
     const char *const *allow; /* if not NULL, only these items */
     size_t allow_count;
-    const char *const *deny; /* never these */
+    const char *const *deny; /* items never to recommend */
     size_t deny_count;
 };
 INMO_API void inmo_query_init_sized(struct inmo_query *query, size_t size);
@@ -573,32 +572,32 @@ struct inmo_entry {
 struct inmo_list {
     size_t count;
     struct inmo_entry *entry;
-    double coverage;         /* share of the history the model can use (template items for inmo models) */
-    int unknown_items;       /* items of the history, allow or deny list that nobody has seen; passed over */
-    int fallback;            /* 1: nothing of the history could be used, and the list is by popularity */
-    const char *measure;     /* of inmo_similar: what score is, "cosine" or "weight"; else NULL */
-    enum inmo_status status; /* of inmo_recommend_many: why there is no list, else OK */
-    const char *problem;     /* the sentence that goes with it, else NULL */
+    double coverage;         /* share of the history that the model can use (inmo models: template items) */
+    int unknown_items;       /* unknown items in the query's history, allow and deny lists; they are skipped */
+    int fallback;            /* 1: the model could use nothing of the history; the list is by popularity */
+    const char *measure;     /* inmo_similar: what score means, "cosine" or "weight"; else NULL */
+    enum inmo_status status; /* inmo_recommend_many: why there is no list, else OK */
+    const char *problem;     /* the error message for status, else NULL */
 };
-/* Errors: UNKNOWN (user), UNSUPPORTED (an unseen person with a lookup model), USAGE (k), MEMORY. */
+/* Errors: UNKNOWN (user), UNSUPPORTED (an unseen user with a lookup model), USAGE (k), MEMORY. */
 INMO_API enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_query *query,
                                          struct inmo_list **list, struct inmo_error *error);
 INMO_API void inmo_list_free(struct inmo_list *list);
 
-/* Memory that requests use again and again, one thread at a time: a warm request allocates nothing. Not tied to a
- * view. */
+/* Reusable memory for requests of one thread at a time: after the first few, a request allocates nothing. Not tied
+ * to a view. */
 struct inmo_work;
 INMO_API enum inmo_status inmo_work_create(struct inmo_work **work, struct inmo_error *error);
 INMO_API void inmo_work_free(struct inmo_work *work);
-/* Several requests in one pass over the items. *lists is set to count lists, which are the work space's until its
- * next use, and only as long as the view lives. What is wrong with one query is in its list and does not keep the
- * others from being answered. Errors: MEMORY. */
+/* Answers several requests in one pass over the items. *lists points to count lists, which belong to the work
+ * space: they are valid until its next use, and no longer than the view. An error in one query is reported in its
+ * list; the others are still answered. Errors: MEMORY. */
 INMO_API enum inmo_status inmo_recommend_many(const struct inmo_view *view, struct inmo_work *work,
                                               const struct inmo_query *queries, size_t count,
                                               const struct inmo_list **lists, struct inmo_error *error);
 
-/* All users of the view that the model can serve, in order, by the query's k, include_seen, allow and deny (user
- * and items must be NULL); each call of row gets one user's list, in order, from one thread. The lists are those of
+/* Recommends for all users of the view that the model can serve, with the query's k, include_seen, allow and deny
+ * (user and items must be NULL). Calls row once for each user, in order, from one thread. The lists are those of
  * inmo_recommend, up to the rounding of scores. A non-zero return of row stops with INMO_INTERRUPTED. */
 INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct inmo_query *query,
                                              const struct inmo_hooks *hooks,
@@ -606,16 +605,16 @@ INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, const
                                                         const struct inmo_entry *entry),
                                              void *context, struct inmo_error *error);
 
-/* The k nearest by cosine of their representations or, for systems that have none (item-knn, ease, gf-cf), the k
- * items with the largest weights for a history of this item alone. Exactly one of item and user is not NULL.
- * Errors: UNKNOWN, UNSUPPORTED (popular; users of a system without representations). */
+/* The k nearest items or users by cosine of their representations. For systems without representations (item-knn,
+ * ease, gf-cf): the k items with the largest weights for a history of this item alone. Exactly one of item and
+ * user must be non-NULL. Errors: UNKNOWN, UNSUPPORTED (popular; users of a system without representations). */
 INMO_API enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
                                        struct inmo_list **list, struct inmo_error *error);
 
-/* Which part of the score of item comes from where. The contributions sum to the score (to rounding): one entry
- * for each item of the history, and one for what does not depend on it ("(any user)" or "(own embedding)"). ngcf
- * models are not linear in the history: there an item's entry is what the score would lose without it, and "(the
- * rest)" is what is left. */
+/* Explains the score of an item as a sum of contributions (up to rounding): one entry for each item of the
+ * history, and one for what does not depend on the history ("(any user)" or "(own embedding)"). ngcf models are
+ * not linear in the history: there an item's entry is what the score would lose without it, and "(the rest)" is
+ * the remainder. */
 struct inmo_explanation {
     double score;
     size_t count;

@@ -12,7 +12,7 @@ static void fill_scores(const void *context, const int32_t *who, int32_t count, 
 {
     const struct inmo_head_source *source = context;
     size_t width = (size_t)source->width;
-    float *user = scratch;  // (users, width), and then the head's own
+    float *user = scratch;  // (users, width), followed by the head's own scratch
     for (int32_t n = 0; n < count; n++)
         memcpy(user + (size_t)n * width, source->user + (size_t)who[n] * width, width * sizeof *user);
     source->head->score(source->scores, user, count, (char *)scratch + user_bytes(source->head, source->width),

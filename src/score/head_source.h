@@ -1,11 +1,11 @@
-/* head_source.h - a head's scores as a source of full rankings. */
+/* head_source.h - lets a full ranking (rank.h) take its scores from a head. */
 #ifndef INMO_SCORE_HEAD_SOURCE_H
 #define INMO_SCORE_HEAD_SOURCE_H
 
 #include "model/head.h"
 #include "score/rank.h"
 
-/* Scores of the users of a graph, for inmo_rank. Its address must not change while fill is in use. */
+/* Scores the users of a graph, for inmo_rank. Do not move it while fill is in use. */
 struct inmo_head_source {
     const struct inmo_head *head;
     int width;
@@ -13,7 +13,7 @@ struct inmo_head_source {
     struct inmo_head_scores *scores;
     struct inmo_fill fill;
 };
-/* r (users + items, width). MEMORY. */
+/* r: (users + items, width). Errors: MEMORY. */
 enum inmo_status inmo_head_source_open(struct inmo_head_source *source, const struct inmo_head *head, int width,
                                        const float *own, const float *r, int32_t users, int32_t items,
                                        struct inmo_error *error);

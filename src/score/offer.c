@@ -50,7 +50,7 @@ enum inmo_status inmo_popular_order(const struct inmo_graph *graph, int32_t **ou
 {
     size_t degrees = (size_t)graph->users + 2;
     int32_t *order = inmo_alloc((size_t)graph->items, sizeof *order);
-    int32_t *begin = inmo_alloc_zero(degrees, sizeof *begin);  // of each number of users that an item lacks
+    int32_t *begin = inmo_alloc_zero(degrees, sizeof *begin);  // indexed by users - degree
     if (!order || !begin) {
         inmo_free(begin);
         inmo_free(order);

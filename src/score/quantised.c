@@ -1,6 +1,6 @@
-/* quantised.c - see quantised.h. One pass over the bytes, a tile at a time, which finds the upper bounds of the
- * tile's rows (in the core's cache) and passes on those that may still be among the k best; what the k-th best
- * is at least is known better and better as the pass goes on. */
+/* quantised.c - see quantised.h. One pass over the bytes, a tile at a time: computes the upper bounds of the
+ * tile's rows (in the core's cache) and keeps the rows that may still be among the k best. The lower bound of the
+ * k-th best score tightens during the pass. */
 #include "score/quantised.h"
 
 #include "base/memory.h"
@@ -44,7 +44,7 @@ static float largest_size(const float *x, int dim)
 
 static void store_row(struct inmo_quantised *quantised, int64_t n)
 {
-    /* Scores in float carry rounding of their own, far below this share of the lengths' product. */
+    /* Float scores are rounded too, by far less than this share of the product of the lengths. */
     const double slack = 1e-5;
     const struct inmo_bytes *bytes = &quantised->bytes;
     int dim = quantised->dim;
@@ -92,7 +92,7 @@ enum inmo_status inmo_quantised_make(const float *rows, int64_t count, int dim, 
     return INMO_OK;
 }
 
-/* The query in bytes and what the bounds need of it. */
+/* Quantises the query and computes what the bounds need of it. */
 static struct inmo_bytes_query store_query(const struct inmo_quantised *quantised, const float *query, int8_t *code)
 {
     float most = largest_size(query, quantised->dim), scale = most / INMO_BYTES_QUERY_MOST;
@@ -108,20 +108,20 @@ static struct inmo_bytes_query store_query(const struct inmo_quantised *quantise
                                      (float)sqrt(left_out) * (1 + 1e-6f)};
 }
 
-/* A query's part of a pass under way. */
+/* The state of one query during a pass. */
 struct inmo_scan_pass {
     const struct inmo_quantised *quantised;
     struct inmo_scan_query *query;
     const struct inmo_bytes_query *bytes;
-    float floor;             /* at least k rows have this score, known from a few boosted ones before the pass */
+    float floor;             /* at least k rows score this much; found before the pass from some boosted rows */
     struct inmo_top low;     /* the k largest lower bounds */
-    int32_t closed, boosted; /* how far the two lists have been walked */
-    int32_t waiting; /* rows not scored yet, ascending, their upper bounds, and what is added to their scores */
+    int32_t closed, boosted; /* position in each of the two lists */
+    int32_t waiting;         /* rows not scored yet, ascending, with their upper bounds and boosts */
     int32_t row[WAITING];
     float high[WAITING], boost[WAITING];
 };
 
-/* At least k rows have this score or more. */
+/* A score that at least k rows reach. */
 static float bound(const struct inmo_scan_pass *pass)
 {
     float low = inmo_top_bound(&pass->low), scored = inmo_top_bound(&pass->query->top);
@@ -155,13 +155,13 @@ static void score_waiting(struct inmo_scan_pass *pass)
     pass->waiting = 0;
 }
 
-/* Adding a boost rounds once more, by less than this share of the two. */
+/* Adding a boost rounds once more, by less than this share of the two terms. */
 static float rounding(float high, float boost)
 {
     return 1e-6f * (fabsf(high) + fabsf(boost));
 }
 
-/* Row n, whose upper bound is not below the bound. */
+/* Takes in row n, whose upper bound reaches the bound. */
 static void consider(struct inmo_scan_pass *pass, int32_t n, float high, float boost)
 {
     const struct inmo_bytes *bytes = &pass->quantised->bytes;
@@ -170,7 +170,7 @@ static void consider(struct inmo_scan_pass *pass, int32_t n, float high, float b
     inmo_top_add(&pass->low, boost != 0 ? low - 4 * rounding(high, boost) : low, n);
     if (pass->waiting == WAITING) {
         drop_hopeless(pass);
-        if (pass->waiting > WAITING / 2) /* many that hardly differ: scoring tells them apart */
+        if (pass->waiting > WAITING / 2) /* too close to each other for the bounds: score them */
             score_waiting(pass);
     }
     pass->row[pass->waiting] = n;
@@ -178,7 +178,8 @@ static void consider(struct inmo_scan_pass *pass, int32_t n, float high, float b
     pass->high[pass->waiting++] = high;
 }
 
-/* Raises the bounds of the boosted rows of a tile. Returns how many boosts are of rows before its end. */
+/* Raises the upper bounds of the boosted rows of a tile. Returns the number of boosts before the end of the
+ * tile. */
 static int32_t raise_bounds(const struct inmo_scan_query *query, int32_t at, int32_t begin, int32_t rows,
                             float *high)
 {
@@ -189,7 +190,7 @@ static int32_t raise_bounds(const struct inmo_scan_query *query, int32_t at, int
     return at;
 }
 
-/* What is added to the score of row n; asked in ascending order. */
+/* The boost of row n. Call it with ascending rows. */
 static float boost_of(struct inmo_scan_pass *pass, int32_t n)
 {
     const struct inmo_scan_query *query = pass->query;
@@ -199,7 +200,7 @@ static float boost_of(struct inmo_scan_pass *pass, int32_t n)
                                                                                       : 0;
 }
 
-/* Whether row n is closed; asked in ascending order. */
+/* Whether row n is closed. Call it with ascending rows. */
 static int is_closed(struct inmo_scan_pass *pass, int32_t n)
 {
     const struct inmo_scan_query *query = pass->query;
@@ -208,8 +209,8 @@ static int is_closed(struct inmo_scan_pass *pass, int32_t n)
     return pass->closed < query->closed_count && query->closed[pass->closed] == n;
 }
 
-/* The k-th best of some rows with high boosts is a floor under the k best of all: with it the pass lets few rows
- * through from its first tile on. */
+/* The k-th best score among some rows with high boosts is a lower bound for the k best of all rows. With it the
+ * pass rejects most rows from the first tile on. */
 static float find_floor(struct inmo_scan_pass *pass, const uint8_t *left_out)
 {
     enum { MOST_K = 64 };
@@ -232,12 +233,12 @@ static float find_floor(struct inmo_scan_pass *pass, const uint8_t *left_out)
     return inmo_top_bound(&top);
 }
 
-/* A tile of rows, of which the upper bounds are known. */
+/* Takes in a tile of rows whose upper bounds are known. */
 static void take_tile(struct inmo_scan_pass *pass, const uint8_t *left_out, int32_t begin, int32_t rows,
                       const float *high)
 {
     int32_t hit[TILE];
-    /* "above" is strict, so the bound steps down by the least there is */
+    /* "above" is strict, so pass the next smaller float */
     int32_t hits = inmo_kernels()->above(rows, high, nextafterf(bound(pass), -INFINITY), hit);
     for (int32_t h = 0; h < hits; h++) {
         int32_t n = begin + hit[h];
@@ -258,14 +259,15 @@ static size_t whole_lines(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Bytes that a query takes in the space's memory: its code, and the heap of lower bounds. */
+/* Bytes of the space's memory that a query needs: its code, and the heap of lower bounds. */
 static size_t query_bytes(const struct inmo_quantised *quantised, const struct inmo_scan_query *query)
 {
     return whole_lines((size_t)quantised->bytes.groups * GROUP) +
            whole_lines((size_t)query->top.k * (sizeof(float) + sizeof(int32_t)));
 }
 
-/* Memory: upper bounds of a tile for TOGETHER queries, the queries in bytes, then what each takes. */
+/* Layout of the memory: upper bounds of a tile for TOGETHER queries, the quantised queries, then query_bytes of
+ * each. */
 static enum inmo_status prepare(const struct inmo_quantised *quantised, const uint8_t *left_out,
                                 struct inmo_scan_query *query, size_t count, struct inmo_scan_space *space,
                                 struct inmo_error *error)

@@ -11,9 +11,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { USERS = 192, ITEMS = 1024, MASKS = 4, FILLED = 8 << 20 /* scores of a filled block, at most */ };
+enum { USERS = 192, ITEMS = 1024, MASKS = 4, FILLED = 8 << 20 /* most scores in a filled block */ };
 
-/* What walks add to the scores of a block of users: entries of user n from begin[n] on, ascending. */
+/* What walks add to the scores of a block of users. The entries of user n start at begin[n], ascending. */
 struct walked {
     struct inmo_walk_space space;
     int32_t *item;
@@ -21,18 +21,18 @@ struct walked {
     int64_t capacity, begin[USERS + 1], cursor[USERS];
 };
 
-/* What one thread works with; filled scores are of all items, and of `users` users. */
+/* The memory of one thread. Filled scores cover all items, for `users` users. */
 struct workspace {
     float *user;       // (USERS, dim)
     float *score;      // (USERS, ITEMS) or (users, items)
     float *top_score;  // (USERS, k)
     int32_t *hit;      // (ITEMS)
     int64_t *cursor;   // (USERS, MASKS) next masked item
-    void *scratch;     // of the function that fills
+    void *scratch;     // for the fill function
     struct walked walked;
 };
 
-/* Users of a block: filled ones as the function likes it, within the bounds of memory. */
+/* Users in a block. With a fill function: as many as it prefers, within FILLED scores. */
 static int32_t block_users(const struct inmo_rank *job)
 {
     int32_t fit = job->items > 0 ? FILLED / job->items : USERS, users = job->fill ? job->fill->users : USERS;
@@ -70,8 +70,8 @@ static int workspace_make(struct workspace *space, const struct inmo_rank *job)
                                                                                                             : -1;
 }
 
-/* Scores of masked items become -inf, which nothing exceeds. A mask is ascending, so each tile goes on where the
- * last one ended. */
+/* Sets the scores of masked items to -inf, so that they are never selected. Masks are ascending, so each tile
+ * continues where the last one ended. */
 static void mask_tile(const struct inmo_rank *job, const int32_t *place, int32_t who, int64_t *cursor,
                       int32_t begin, int32_t end, float *score)
 {
@@ -92,7 +92,7 @@ static void mask_tile(const struct inmo_rank *job, const int32_t *place, int32_t
     }
 }
 
-/* Masks a tile of one user's scores and takes those that belong to the k best so far. */
+/* Masks a tile of one user's scores and adds those among the k best so far. */
 static void take_tile(const struct inmo_rank *job, const int32_t *place, int32_t n, int32_t first, int32_t begin,
                       int32_t tile, float *score, struct workspace *space, int32_t *kept)
 {
@@ -107,7 +107,8 @@ static void take_tile(const struct inmo_rank *job, const int32_t *place, int32_t
     *kept = top.count;
 }
 
-/* Collects the walks of a block's users; items become places. 0, or -1 when memory is short. */
+/* Collects the walks of a block's users, with items as places among the candidates. 0, or -1 when memory is
+ * short. */
 static int walk_block(const struct inmo_rank *job, const int32_t *place, int32_t first, int32_t count,
                       struct walked *walked)
 {
@@ -175,7 +176,7 @@ static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32
     for (int32_t n = 0; n < count; n++) {
         float *score = space->score + (size_t)n * (size_t)job->items;
         for (int32_t c = 0; job->candidate && c < items;
-             c++) /* ascending, so none is overwritten before it moved */
+             c++) /* ascending, so no score is overwritten before it is moved */
             score[c] = score[job->candidate[c]];
         for (int32_t begin = 0; begin < items; begin += ITEMS)
             take_tile(job, place, n, first, begin, items - begin < ITEMS ? items - begin : ITEMS, score + begin,
@@ -212,8 +213,8 @@ static int rank_block(const struct inmo_rank *job, const float *item, const int3
     return 0;
 }
 
-/* The rows of the candidates alone, and where each item stands among them: one that is no candidate stands at -1,
- * before every tile. */
+/* Copies the rows of the candidates, and sets place to the position of each item among them; -1, which is before
+ * every tile, for items that are not candidates. */
 static enum inmo_status pack_candidates(const struct inmo_rank *job, float **item, int32_t **place,
                                         struct inmo_error *error)
 {
@@ -247,7 +248,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
         if (status)
             goto finish;
     }
-    inmo_blas_hold(); /* parallel over blocks instead */
+    inmo_blas_hold(); /* the blocks run in parallel instead */
 #pragma omp parallel num_threads(threads)
     {
         struct workspace space;

@@ -72,7 +72,7 @@ static enum inmo_status represent(struct inmo_scorer *scorer, double alpha, stru
         return inmo_fail_memory(error, "the representations");
     status = inmo_represent(model->kind, binding, model->layers, model->parameter, model->own, alpha,
                             model->popularity, scorer->r, scorer->memory, error);
-    if (!status) /* so that items of equal scores rank alike whatever training's numbers are */
+    if (!status) /* so that ties rank alike however training numbered the nodes */
         status = inmo_order_restore(binding->graph, scorer->dim, scorer->r, error);
     if (!status && model->kind->head) {
         inmo_head_source_close(&scorer->head);

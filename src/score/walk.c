@@ -13,10 +13,11 @@
 enum { LOCKS = 64, AHEAD = 4 };
 
 struct inmo_walk_making {
-    float *start, *end;          // (items) weight / d as the start of a walk, d^γ as its end
+    // (items) factor of an item where a walk starts, weight / d, and where it ends, d^γ
+    float *start, *end;
     float *share;                // (users) 1 / d
-    _Atomic uint8_t *made;       // (items) 1: the row is there
-    pthread_mutex_t lock[LOCKS]; /* of items with the same remainder, while a row is made */
+    _Atomic uint8_t *made;       // (items) 1: the row is computed
+    pthread_mutex_t lock[LOCKS]; /* lock i % LOCKS is held while row i is computed */
     int locks;
 };
 
@@ -99,7 +100,7 @@ enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double weight, 
     return INMO_OK;
 }
 
-/* sum (items) is zero before and after; met has room for all items. */
+/* Computes row i unless it is there. sum (items) is zero before and after; met has room for all items. */
 static void make_row(struct inmo_walks *walks, int32_t i, float *sum, int32_t *met)
 {
     struct inmo_walk_making *making = walks->making;
@@ -109,7 +110,7 @@ static void make_row(struct inmo_walks *walks, int32_t i, float *sum, int32_t *m
     pthread_mutex_t *lock = making->lock + i % LOCKS;
     if (atomic_load_explicit(making->made + i, memory_order_acquire))
         return;
-    pthread_mutex_lock(lock); /* only threads that want a row of the same remainder wait, and once for each row */
+    pthread_mutex_lock(lock); /* threads wait only for rows with the same remainder, once a row */
     if (!atomic_load_explicit(making->made + i, memory_order_relaxed)) {
         inmo_near_of(&near, i, sum, met, &top);
         atomic_store_explicit(making->made + i, 1, memory_order_release);

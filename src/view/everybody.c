@@ -1,6 +1,6 @@
-/* everybody.c - lists for all users of a view, in order. Users as the snapshot has them are ranked together,
- * thousands at a time (score/rank.h); those to whom something has happened since, and those whose list is by
- * popularity, one by one, as a request would be. */
+/* everybody.c - lists for all users of a view, in order. Users unchanged since the snapshot are ranked together,
+ * thousands at a time (score/rank.h). Users with newer events, and those whose list falls back to popularity, are
+ * handled one by one like requests. */
 #include "base/memory.h"
 #include "score/offer.h"
 #include "view/list.h"
@@ -10,22 +10,22 @@
 #include <string.h>
 
 enum { STRETCH = 8192 };
-/* How a user's list is made: with the others of the stretch, by itself, or not at all. */
+/* How a user's list is made: with the others of the stretch, alone, or not at all. */
 enum { TOGETHER, ALONE, NOT };
 
-/* What ranking a stretch of users takes. */
+/* A stretch of users that is ranked at once. */
 struct stretch {
     const struct inmo_view *view;
     struct inmo_snapshot *snapshot;
     const struct inmo_query *query;
     struct inmo_work *work;
     struct inmo_rank job;
-    struct inmo_csr seen;      // the users' rows of the graph, as items
+    struct inmo_csr seen;      // the history of each user of the graph
     int32_t *column;           // its columns
-    int32_t *candidate;        // the items on offer that the query allows
+    int32_t *candidate;        // items that are on offer and allowed by the query
     int32_t *who, *top_item;   // (STRETCH), (STRETCH, k)
     float *top_score;          // (STRETCH, k)
-    uint8_t *how;              // (STRETCH) TOGETHER, ALONE or NOT, by user
+    uint8_t *how;              // (STRETCH) TOGETHER, ALONE or NOT for each user
     struct inmo_entry *entry;  // (k)
 };
 
@@ -42,7 +42,7 @@ static void drop_stretch(struct stretch *stretch)
     inmo_snapshot_release(stretch->snapshot);
 }
 
-/* Marks the named items. */
+/* Sets the flags of the named items that the snapshot has. */
 static void mark(const struct inmo_view *view, const char *const *id, size_t count, uint8_t value, int32_t items,
                  uint8_t *flag)
 {
@@ -53,7 +53,7 @@ static void mark(const struct inmo_view *view, const char *const *id, size_t cou
     }
 }
 
-/* The items that may be in a list at all. */
+/* Finds the items that may be in any list. */
 static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_error *error)
 {
     const struct inmo_snapshot *snapshot = stretch->snapshot;
@@ -116,8 +116,8 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     return choose_candidates(stretch, error);
 }
 
-/* Sorts the users of a stretch: to be ranked together (in job.who), alone, or not at all. Returns how many there
- * are. */
+/* Decides how to make each user's list; users to rank together go to job.who. Returns the number of users in the
+ * stretch. */
 static int32_t sort_users(struct stretch *stretch, int32_t first, int32_t users)
 {
     const struct inmo_snapshot *snapshot = stretch->snapshot;
@@ -145,7 +145,7 @@ static int32_t sort_users(struct stretch *stretch, int32_t first, int32_t users)
     return count;
 }
 
-/* As a request of that user. */
+/* Answers for one user like a request. */
 static enum inmo_status ask_alone(struct stretch *stretch, const char *user, const struct inmo_list **list,
                                   struct inmo_error *error)
 {
@@ -173,7 +173,7 @@ static enum inmo_status hand_out(struct stretch *stretch, int32_t first, int32_t
             enum inmo_status status = ask_alone(stretch, user, &list, error);
             if (status)
                 return status;
-            if (list->status) /* forgotten meanwhile */
+            if (list->status) /* forgotten in the meantime */
                 continue;
             entry = list->entry;
             found = list->count;

@@ -1,12 +1,11 @@
-/* explain.c - which part of a score comes from where. The representation of a person is a base plus one term for
- * each item of the history (person.c), and the score is linear in it:
+/* explain.c - splits a score into contributions. A person's representation is a base plus one term for each item
+ * of the history (person.c), and the score is linear in it:
  *
  *     r · r_i = base · r_i + Σ_{j in history} term_j · r_i
  *
- * so the parts sum to the score, to rounding. The same holds for systems without vectors whose score is a sum
- * over the history. Where it is none (under ngcf, on idcf, with a head, of mult-vae) the part of an item is what
- * the score would lose without it, and the rest, which no single item accounts for, is a part of its own: the
- * sum is the score here, too, by construction. */
+ * so the parts sum to the score, up to rounding. The same holds for systems without vectors whose score is a sum
+ * over the history. Other scores (ngcf, idcf, heads, mult-vae) are not linear: there an item's part is what the
+ * score would lose without it, and one more part holds the rest, so the sum is the score by construction. */
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "view/list.h"
@@ -20,7 +19,7 @@ void inmo_explanation_free(struct inmo_explanation *explanation)
     inmo_free(explanation);
 }
 
-/* On the way to an explanation; arrays are in the work space's arena. */
+/* An explanation in the making. Arrays are in the work space's arena. */
 struct reasons {
     const struct inmo_view *view;
     const struct inmo_snapshot *snapshot;
@@ -45,7 +44,7 @@ static const char *base_name(const struct reasons *reasons)
     return inmo_person_has_row(reasons->snapshot, &reasons->person) ? "(own embedding)" : "(any user)";
 }
 
-/* What walks from item n of the history add to the score of the item. */
+/* What walks from item n of the history add to the score. */
 static double walked(const struct reasons *reasons, int32_t n)
 {
     const struct inmo_walks *walks = reasons->snapshot->scorer.walks;
@@ -68,7 +67,7 @@ static int depends_on_history(const struct inmo_snapshot *snapshot)
     return kind->system || kind->provider->templates || snapshot->model->layers > 0 || snapshot->scorer.walks;
 }
 
-/* A model whose vectors are sums: base and terms, each multiplied with the item's vector. */
+/* Models whose vectors are sums: the dot product of the item's vector with the base and with each term. */
 static enum inmo_status by_vectors(struct reasons *reasons, struct inmo_error *error)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -98,7 +97,7 @@ static enum inmo_status by_vectors(struct reasons *reasons, struct inmo_error *e
     return INMO_OK;
 }
 
-/* Any other provider and backbone: what is lost without each item. */
+/* Other providers and backbones: what the score loses without each item. */
 static enum inmo_status by_absence(struct reasons *reasons, struct inmo_error *error)
 {
     const struct inmo_snapshot *snapshot = reasons->snapshot;
@@ -130,7 +129,7 @@ static double score_of(const struct reasons *reasons, const struct inmo_history 
     return work->score[reasons->wanted];
 }
 
-/* A system whose score is a sum over the history: what each item alone would give. */
+/* Systems whose score is a sum over the history: the score with each item alone. */
 static void by_scores(struct reasons *reasons)
 {
     const struct inmo_person *person = &reasons->person;
@@ -142,7 +141,7 @@ static void by_scores(struct reasons *reasons)
     }
 }
 
-/* Any other system: what the score would lose without each item, and what is left of it. */
+/* Other systems: what the score loses without each item, and the rest. */
 static enum inmo_status by_missing(struct reasons *reasons, struct inmo_error *error)
 {
     const struct inmo_person *person = &reasons->person;
@@ -185,7 +184,7 @@ static enum inmo_status find_reasons(struct reasons *reasons, struct inmo_error 
     if (!snapshot->scorer.by_dot && inmo_work_score_space(reasons->work, snapshot, 1) != 0)
         return inmo_fail_memory(error, "the explanation");
     if ((kind->system && !kind->system->personal) || person->falls_back)
-        by_popularity(reasons); /* as in recommend: the list is by popularity, and so is the reason */
+        by_popularity(reasons); /* like the list, which is by popularity too */
     else if (!kind->system && (!kind->backbone->affine || kind->head || !kind->provider->additive))
         return by_absence(reasons, error);
     else if (snapshot->scorer.by_dot)
@@ -197,7 +196,7 @@ static enum inmo_status find_reasons(struct reasons *reasons, struct inmo_error 
     return INMO_OK;
 }
 
-/* Who asks, and for which item: under the view's lock. */
+/* Finds the person and the item. Takes the view's lock. */
 static enum inmo_status find_who(struct reasons *reasons, const struct inmo_query *query, const char *item,
                                  struct inmo_error *error)
 {
@@ -216,7 +215,7 @@ static enum inmo_status find_who(struct reasons *reasons, const struct inmo_quer
     return inmo_person_make(reasons->view, snapshot, reasons->work, query, &reasons->person, error);
 }
 
-/* Block: the explanation, its parts, then the ids one after the other. */
+/* Copies to one block: the explanation, its parts, then the ids. */
 static struct inmo_explanation *copy_out(const struct reasons *reasons)
 {
     size_t size = sizeof(struct inmo_explanation) + reasons->count * sizeof(struct inmo_entry);

@@ -28,7 +28,7 @@ enum inmo_status inmo_check_k(int k, struct inmo_error *error)
     return k >= 1 ? INMO_OK : inmo_fail(error, INMO_USAGE, "`k`: found %d, expected a number of at least 1", k);
 }
 
-/* Block: the list, its entries, then the ids one after the other. */
+/* One block: the list, its entries, then the ids. */
 struct inmo_list *inmo_list_copy(const struct inmo_list *list)
 {
     size_t size = sizeof *list + list->count * sizeof *list->entry;

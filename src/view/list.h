@@ -1,15 +1,15 @@
-/* list.h - lists as they are handed out. */
+/* list.h - lists that are returned to callers, and checks of queries. */
 #ifndef INMO_VIEW_LIST_H
 #define INMO_VIEW_LIST_H
 
 #include "inmo.h"
 
-/* A list in one block that owns all it shows; NULL when memory is short. */
+/* A copy in one block that owns its ids; NULL when memory is short. */
 struct inmo_list *inmo_list_copy(const struct inmo_list *list);
-/* INMO_USAGE unless a list can be that long. */
+/* INMO_USAGE if k is not a valid length. */
 enum inmo_status inmo_check_k(int k, struct inmo_error *error);
 
-/* INMO_USAGE for a query of another version's size. */
+/* INMO_USAGE if the query was not initialised with this version's size. */
 enum inmo_status inmo_check_query(const struct inmo_query *query, struct inmo_error *error);
 
 #endif

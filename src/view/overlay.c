@@ -1,5 +1,5 @@
-/* overlay.c - see overlay.h. One happening costs a lookup by hash and a walk along what happened to that user since
- * the snapshot; forgetting an item walks along all changes. */
+/* overlay.c - see overlay.h. An event costs a hash lookup and a scan of that user's changes since the snapshot;
+ * forgetting an item scans all changes. */
 #include "view/overlay.h"
 
 #include "base/memory.h"
@@ -71,7 +71,7 @@ void inmo_overlay_free(struct inmo_overlay *overlay)
     *overlay = (struct inmo_overlay){0};
 }
 
-/* Where the user is, or the empty slot where it belongs. */
+/* The slot of the user, or the empty slot where it belongs. */
 static uint32_t probe(const struct inmo_overlay *overlay, int32_t user)
 {
     uint32_t at = (uint32_t)user * 0x9E3779B1u;
@@ -87,7 +87,7 @@ const struct inmo_change *inmo_overlay_change(const struct inmo_overlay *overlay
     return number ? overlay->change + number - 1 : NULL;
 }
 
-/* Room for one more change. */
+/* Makes room for one more change. */
 static int grow(struct inmo_overlay *overlay)
 {
     if (overlay->changes == overlay->change_capacity) {
@@ -113,7 +113,7 @@ static int grow(struct inmo_overlay *overlay)
     return 0;
 }
 
-/* The user's change, made if there is none; NULL when memory is short. */
+/* The user's change, created if there is none; NULL when memory is short. */
 static struct inmo_change *change_of(struct inmo_overlay *overlay, int32_t user)
 {
     uint32_t at = probe(overlay, user);
@@ -127,7 +127,7 @@ static struct inmo_change *change_of(struct inmo_overlay *overlay, int32_t user)
     return overlay->change + overlay->changes - 1;
 }
 
-/* Whether the snapshot's history of the user counts. */
+/* Whether the user has a history in the snapshot that still counts. */
 static int has_past(const struct inmo_overlay *overlay, int32_t user, const struct inmo_change *change)
 {
     return user < overlay->snapshot->graph->users && !inmo_snapshot_is_gone(overlay->snapshot, user) &&
@@ -153,8 +153,8 @@ int inmo_overlay_is_gone(const struct inmo_overlay *overlay, int32_t item)
     return position(&overlay->gone, item) >= 0;
 }
 
-/* The newcomer that the item is, made if need be; NULL for an item of the snapshot, or (*failed) when memory is
- * short. */
+/* The newcomer for the item, created if there is none. NULL for an item of the snapshot, or when memory is short
+ * (*failed is set). */
 static struct inmo_newcomer *newcomer_of(struct inmo_overlay *overlay, int32_t item, int *failed)
 {
     int32_t n = item - overlay->snapshot->graph->items;
@@ -207,7 +207,7 @@ static int observe(struct inmo_overlay *overlay, struct inmo_happening *happenin
     return 0;
 }
 
-/* The user no longer has the item; what is left of a newcomer's users is folded in anew. */
+/* Takes the item from the user. A newcomer that loses a user becomes stale. */
 static void part(struct inmo_overlay *overlay, struct inmo_change *change, int32_t item)
 {
     int32_t n = item - overlay->snapshot->graph->items;
@@ -272,16 +272,16 @@ enum inmo_status inmo_overlay_apply(struct inmo_overlay *overlay, struct inmo_ha
 
 void inmo_overlay_revert(struct inmo_overlay *overlay, const struct inmo_happening *happening)
 {
-    struct inmo_change *change = change_of(overlay, happening->user); /* is there */
+    struct inmo_change *change = change_of(overlay, happening->user); /* always there: the observation made it */
     if (happening->effect == INMO_ADDED)
         part(overlay, change, happening->item);
     else if (happening->effect == INMO_RESTORED)
-        change->removed.number[change->removed.count++] = happening->item; /* where it was */
+        change->removed.number[change->removed.count++] = happening->item; /* there is room: it was there before */
 }
 
 /* ---- Everything together ------------------------------------------------------------------------------------- */
 
-/* The user's history, ascending, into item (may be NULL); returns how many items it has. */
+/* Writes the user's history, ascending, to item (may be NULL). Returns its length. */
 static int64_t write_history(const struct inmo_overlay *overlay, int32_t user, int32_t *scratch, int32_t *item)
 {
     const struct inmo_graph *graph = overlay->snapshot->graph;
@@ -333,7 +333,7 @@ done:
     return status;
 }
 
-/* Flags are carried on; whoever has interactions again is no longer gone. NULL: none is set. */
+/* Carries the snapshot's flags over. A node with interactions again is no longer gone. NULL: no flag is set. */
 static enum inmo_status decide_fates(const struct inmo_overlay *overlay, const struct inmo_graph *graph,
                                      uint8_t **out, struct inmo_error *error)
 {

@@ -1,11 +1,10 @@
 /* person.c - see person.h.
  *
- * A person whom the snapshot does not have as they are now gets an embedding that the provider composes from the
- * history, and the backbone folds it in: the row of one more node, computed from what the scorer keeps of the
- * others, which stay as they are (docs/math.md, "Somebody unseen"). With an additive provider and an affine
- * backbone that is the sum of one term for each item of the history and a base; explanations use those. A system
- * with vectors gives such terms itself. An item that the snapshot does not have is folded in from its users in the
- * same way. */
+ * Folding in: for a person who is new or has changed since the snapshot, the provider composes an embedding from
+ * the history, and the backbone computes the row of one more node from what the scorer keeps of the others, which
+ * do not change (docs/math.md, "Somebody unseen"). With an additive provider and an affine backbone the result is
+ * a base plus one term for each item of the history; explanations use these. Systems with vectors compute such
+ * terms themselves. Items newer than the snapshot are folded in from their users in the same way. */
 #include "view/person.h"
 
 #include "base/memory.h"
@@ -23,7 +22,7 @@ double inmo_person_coverage(const struct inmo_person *person)
 
 /* ---- Folding in ---------------------------------------------------------------------------------------------- */
 
-/* Floats that folding takes beside its result: the embedding, the backbone's own, and a row to subtract. */
+/* Scratch floats for folding in: the embedding, the backbone's scratch, and a row to subtract. */
 static size_t fold_space(const struct inmo_snapshot *snapshot)
 {
     return (1 + INMO_FOLD_SPACE) * (size_t)snapshot->model->dim + (size_t)snapshot->scorer.dim;
@@ -45,7 +44,7 @@ static struct inmo_composition composition(const struct inmo_snapshot *snapshot,
     };
 }
 
-/* out = what provider and backbone make of the neighbours, out of degree. */
+/* out = the row that provider and backbone compute from the listed neighbours; degree counts all neighbours. */
 static void fold(const struct inmo_snapshot *snapshot, const struct inmo_composition *made_of, int32_t degree,
                  float *space, float *out)
 {
@@ -78,7 +77,7 @@ static int32_t own_row(const struct inmo_snapshot *snapshot, const struct inmo_p
     return inmo_person_has_row(snapshot, person) ? snapshot->bound.row_of_node[person->own] : -1;
 }
 
-/* What the item adds to the row that an affine backbone makes: the row with it minus the row with nothing. */
+/* What the item adds to the row of an affine backbone: the row with this item minus the row with none. */
 static void fold_term(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t item,
                       float *out)
 {
@@ -124,7 +123,7 @@ static void fetch_rows(const struct inmo_snapshot *snapshot, const int32_t *node
     }
 }
 
-/* The representation with all items of the history but number without (-1: with all). */
+/* The representation from the history without item number `without`; -1: from the whole history. */
 static void fold_history(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t without,
                          float *out)
 {
@@ -174,7 +173,7 @@ int inmo_newcomer_fold(const struct inmo_snapshot *snapshot, const int32_t *user
     return node && space ? 0 : -1;
 }
 
-/* A system's vector of a history: the sum of its terms. */
+/* The vector of a history in a system: the sum of its terms. */
 static enum inmo_status add_terms(const struct inmo_snapshot *snapshot, struct inmo_work *work,
                                   const struct inmo_person *person, float *r, struct inmo_error *error)
 {
@@ -211,7 +210,7 @@ static enum inmo_status represent(const struct inmo_snapshot *snapshot, struct i
 
 /* ---- Who it is ----------------------------------------------------------------------------------------------- */
 
-/* The number of the user in the view. */
+/* Finds the number of the user in the view. */
 static enum inmo_status find_user(const struct inmo_view *view, const char *id, int32_t *user,
                                   struct inmo_error *error)
 {
@@ -224,7 +223,7 @@ static enum inmo_status find_user(const struct inmo_view *view, const char *id, 
                      id);
 }
 
-/* Puts the history together, in seen: the snapshot's part first. *past is how long that is. */
+/* Puts the history together in seen, the snapshot's part first; *past is the length of that part. */
 static enum inmo_status gather_history(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
                                        struct inmo_work *work, const struct inmo_query *query, int32_t user,
                                        struct inmo_person *person, int32_t *past, struct inmo_error *error)
@@ -291,8 +290,8 @@ enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inm
             !inmo_snapshot_is_gone(snapshot, snapshot->graph->users + person->seen[n]) &&
             (person->own >= 0 || !inmo_overlay_is_gone(&view->overlay, person->seen[n])))
             person->item[person->count++] = person->seen[n];
-    /* As the snapshot has them, unless something was added or taken away. Models that only know the users of their
-     * training data cannot use what was. */
+    /* Use the snapshot's representation unless the history has changed. Models that cannot serve unseen users
+     * always use it. */
     if (person->own >= 0 && (!inmo_kind_serves_unseen(model->kind) ||
                              (person->seen_count == past && past == inmo_graph_degree(snapshot->graph, user))))
         person->user = user;

@@ -1,12 +1,12 @@
-/* refresh.c - the next snapshot: built beside the one in use, from that one and what has happened since, then put
- * in its place. What happens meanwhile stays in the overlay. Requests that hold the old snapshot finish with it. */
+/* refresh.c - builds the next snapshot from the current one and its overlay, and swaps it in. Events that arrive
+ * during the build stay in the overlay. Requests that hold the old snapshot finish with it. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "view/view.h"
 
 #include <string.h>
 
-/* Puts the snapshot in place, with what has happened since the first `taken` happenings on top of it. */
+/* Swaps the snapshot in, which has the first `taken` happenings; the later ones go into its overlay. */
 static enum inmo_status put_in_place(struct inmo_view *view, struct inmo_snapshot *snapshot, size_t taken,
                                      double seconds, struct inmo_error *error)
 {
@@ -32,7 +32,7 @@ static enum inmo_status put_in_place(struct inmo_view *view, struct inmo_snapsho
     view->freshness.refreshes++;
     view->freshness.seconds = seconds;
     pthread_rwlock_unlock(&view->lock);
-    inmo_overlay_free(&earlier); /* outside the lock: large ones take their time */
+    inmo_overlay_free(&earlier); /* outside the lock: freeing a large one takes time */
     inmo_snapshot_release(old);
     return INMO_OK;
 }
@@ -44,7 +44,7 @@ static void set_refreshing(struct inmo_view *view, int refreshing)
     pthread_rwlock_unlock(&view->lock);
 }
 
-/* What has happened so far, to be worked on without the lock. */
+/* Copies the happenings so far, for work without the lock. */
 static enum inmo_status copy_happenings(struct inmo_view *view, struct inmo_happening **copy, size_t *count,
                                         int32_t *users, int32_t *items, struct inmo_error *error)
 {
@@ -76,7 +76,7 @@ enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hoo
     pthread_mutex_lock(&view->refreshing);
     start = inmo_now();
     set_refreshing(view, 1);
-    old = inmo_view_snapshot(view); /* stays in place until this call replaces it */
+    old = inmo_view_snapshot(view); /* only this call can replace it */
     status = copy_happenings(view, &happening, &count, &users, &items, error);
     if (!status)
         status = inmo_overlay_make(old, &overlay, error);
@@ -86,7 +86,7 @@ enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hoo
         status = inmo_overlay_merge(&overlay, users, items, &graph, &fate, error);
     if (!status)
         status = inmo_snapshot_make(view->model, graph, fate, hooks, &made, error);
-    if (!status && made->scorer.walks) /* nobody waits for it, and then no request has to make any */
+    if (!status && made->scorer.walks) /* nobody waits here, and no request has to compute walks later */
         status = inmo_walks_complete(made->scorer.walks, hooks, error);
     if (!status)
         status = put_in_place(view, made, count, inmo_now() - start, error);
@@ -118,7 +118,7 @@ enum inmo_status inmo_view_refresh_in_background(struct inmo_view *view, struct 
     enum inmo_status status = INMO_OK;
     pthread_mutex_lock(&view->background_lock);
     if (!view->background_runs) {
-        if (view->has_background) /* it has ended, or is about to */
+        if (view->has_background) /* it has ended or is about to */
             pthread_join(view->background, NULL);
         view->has_background = pthread_create(&view->background, NULL, refresh_alone, view) == 0;
         view->background_runs = view->has_background;

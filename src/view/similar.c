@@ -20,7 +20,7 @@ static void cosines(int dim, const float *rows, int32_t count, int32_t self, flo
     }
 }
 
-/* How alike the others are: cosines, or what the item alone would recommend. */
+/* Similarities to all others: cosines, or a system's scores for a history of this item alone. */
 static enum inmo_status compare(const struct inmo_snapshot *snapshot, struct inmo_work *work, int of_items,
                                 int32_t self, float *score, struct inmo_error *error)
 {
@@ -42,12 +42,12 @@ static enum inmo_status compare(const struct inmo_snapshot *snapshot, struct inm
     inmo_scorer_fill(&snapshot->scorer, &alone, 1, work->scratch, score);
     for (int32_t n = 0; n < graph->items; n++)
         if ((snapshot->unoffered && snapshot->unoffered[n]) ||
-            !(score[n] > 0)) /* not known, or nothing in common */
+            !(score[n] > 0)) /* unknown to the model, or nothing in common */
             score[n] = -INFINITY;
     return INMO_OK;
 }
 
-/* The number of the id in the snapshot. */
+/* Finds the number of the id in the snapshot. */
 static enum inmo_status find(const struct inmo_view *view, const struct inmo_snapshot *snapshot, const char *item,
                              const char *user, int32_t *self, struct inmo_error *error)
 {

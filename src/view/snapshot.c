@@ -1,5 +1,5 @@
-/* snapshot.c - see snapshot.h. Cost: one provider pass, K products, the items' rows in bytes; nothing is
- * trained. */
+/* snapshot.c - see snapshot.h. Cost: one provider pass, K sparse products, and quantising the item rows. Nothing
+ * is trained. */
 #include "view/snapshot.h"
 
 #include "base/memory.h"
@@ -34,7 +34,7 @@ void inmo_snapshot_release(struct inmo_snapshot *snapshot)
         destroy(snapshot);
 }
 
-/* Which items are in no list: those the model cannot place, and forgotten ones. */
+/* Marks the items that may be in no list: those without a representation, and forgotten ones. */
 static enum inmo_status close_unoffered(struct inmo_snapshot *snapshot, struct inmo_error *error)
 {
     const struct inmo_graph *graph = snapshot->graph;

@@ -10,35 +10,35 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What has become of a node. Flags. */
+/* Flags of a node that was forgotten. */
 enum {
-    INMO_GONE = 1,    /* forgotten, and nothing has been observed of it since */
-    INMO_DROPPED = 2, /* was forgotten once: what the model learned about it is not used */
+    INMO_GONE = 1,    /* forgotten, and not observed since */
+    INMO_DROPPED = 2, /* forgotten at some time: what the model learned about it is not used */
 };
 
 struct inmo_snapshot {
     atomic_int references;
-    uint64_t serial; /* no two of a process have the same; never 0 */
+    uint64_t serial; /* unique in the process; never 0 */
     const struct inmo_model *model;
-    struct inmo_graph *graph;  // numbers of users and items are those of the view's names
-    uint8_t *fate;             // (nodes) flags; NULL: nothing was ever forgotten
+    struct inmo_graph *graph;  // numbers users and items like the view's names
+    uint8_t *fate;             // (nodes) the flags above; NULL: nothing was ever forgotten
     struct inmo_model_binding bound;
-    struct inmo_scorer scorer;         /* r, and what folding in takes; or a system's own scores */
-    struct inmo_quantised *quantised;  // the items' rows of r; NULL where a score is no dot product
-    uint8_t *unoffered;                // (items) 1: in no list; NULL: all are on offer
-    pthread_mutex_t lock;              /* of what is made when first needed: */
+    struct inmo_scorer scorer;         /* r and what folding in needs, or a system's scores */
+    struct inmo_quantised *quantised;  // the item rows of r; NULL if a score is not a dot product
+    uint8_t *unoffered;                // (items) 1: may be in no list; NULL: all are on offer
+    pthread_mutex_t lock;              /* protects popular, which is made on first use */
     int32_t *popular;                  // (items) by degree
 };
 
-/* A graph of the view's users and items becomes a snapshot with one reference; graph and fate (may be NULL) become
- * its own, whatever the status. */
+/* Makes a snapshot with one reference from a graph of the view's users and items. It takes graph and fate (may be
+ * NULL) over, even on failure. */
 enum inmo_status inmo_snapshot_make(const struct inmo_model *model, struct inmo_graph *graph, uint8_t *fate,
                                     const struct inmo_hooks *hooks, struct inmo_snapshot **snapshot,
                                     struct inmo_error *error);
 struct inmo_snapshot *inmo_snapshot_hold(struct inmo_snapshot *snapshot);
 void inmo_snapshot_release(struct inmo_snapshot *snapshot);
 
-/* Items by degree, made once. Errors: MEMORY. */
+/* Items by degree, highest first; computed on first use. Errors: MEMORY. */
 enum inmo_status inmo_snapshot_popular(struct inmo_snapshot *snapshot, const int32_t **order,
                                        struct inmo_error *error);
 

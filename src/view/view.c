@@ -1,4 +1,4 @@
-/* view.c - making a view and telling it what happens. */
+/* view.c - creates a view and takes in events. */
 #include "view/view.h"
 
 #include "base/memory.h"
@@ -28,7 +28,7 @@ struct inmo_snapshot *inmo_view_snapshot(const struct inmo_view *view)
     return snapshot;
 }
 
-/* Only what was added may move while others read. */
+/* Needs the lock only for names added after the model's: adding more may move them. */
 static const char *name_of(const struct inmo_view *view, const struct inmo_names *names, int32_t number)
 {
     const char *id;
@@ -75,7 +75,7 @@ void inmo_view_free(struct inmo_view *view)
     inmo_free(view);
 }
 
-/* Writers first: an event waits for the requests that are looking up ids, not for all that come after it. */
+/* Prefers writers: an event waits for the requests that hold the lock, not for those that come after it. */
 static int make_locks(struct inmo_view *view)
 {
     pthread_rwlockattr_t attributes;
@@ -92,7 +92,7 @@ static int make_locks(struct inmo_view *view)
                : 0;
 }
 
-/* The observed log as a list of interactions in the view's numbers. */
+/* Turns the observed log into a list of interactions in the view's numbers. */
 static enum inmo_status list_observed(const struct inmo_log *log, const int32_t *user, const int32_t *item,
                                       int32_t users, int32_t items, struct inmo_csr *list, struct inmo_error *error)
 {
@@ -120,7 +120,7 @@ static enum inmo_status list_observed(const struct inmo_log *log, const int32_t 
     return INMO_OK;
 }
 
-/* number[n] is that of the log's n-th id. */
+/* Adds the log's ids to the names; number[n] is the number of its n-th id. */
 static enum inmo_status join_ids(struct inmo_names *names, const struct inmo_idtable *observed, int32_t **number,
                                  struct inmo_error *error)
 {
@@ -191,7 +191,7 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
 
 /* ---- What happens -------------------------------------------------------------------------------------------- */
 
-/* Room for more happenings; the lock is held for writing. */
+/* Makes room for count more happenings. Needs the write lock. */
 static enum inmo_status make_room(struct inmo_view *view, size_t count, struct inmo_error *error)
 {
     size_t needed = view->happenings + count, capacity = view->happening_capacity;
@@ -207,7 +207,7 @@ static enum inmo_status make_room(struct inmo_view *view, size_t count, struct i
     return INMO_OK;
 }
 
-/* Applies what make_room has room for and notes it; the lock is held for writing. */
+/* Applies a happening and records it; make_room has made room. Needs the write lock. */
 static enum inmo_status happen(struct inmo_view *view, struct inmo_happening happening, struct inmo_error *error)
 {
     enum inmo_status status = inmo_overlay_apply(&view->overlay, &happening, error);
@@ -219,7 +219,7 @@ static enum inmo_status happen(struct inmo_view *view, struct inmo_happening hap
     return status;
 }
 
-/* After a failure in the middle: as if the events from keep on had never been told. */
+/* After a failure: undoes all happenings from number keep on. */
 static void undo(struct inmo_view *view, size_t keep)
 {
     while (view->happenings > keep) {
@@ -280,7 +280,7 @@ enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, cons
     return status;
 }
 
-/* Items that the snapshot does not have and that got or lost users since they were last folded in. */
+/* Only newcomers that gained or lost users since they were last folded in. */
 enum inmo_status inmo_view_fold_newcomers(struct inmo_view *view, struct inmo_error *error)
 {
     const struct inmo_model_kind *kind = view->model->kind;
@@ -351,7 +351,7 @@ void inmo_view_items(const struct inmo_view *view, struct inmo_matrix *matrix)
     inmo_snapshot_release(snapshot);
 }
 
-/* Rows are those of the snapshot. */
+/* The id of a row of the snapshot. */
 static const char *id_of_row(const struct inmo_view *view, const struct inmo_names *names, int of_items,
                              int64_t row)
 {

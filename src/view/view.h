@@ -1,12 +1,12 @@
-/* view.h - a model looking at what has been observed, live.
+/* view.h - a model applied to live data.
  *
  *     names      ids <-> numbers, growing                                     under the lock
- *     overlay    what has happened since the snapshot                         under the lock
- *     snapshot   representations, rows in bytes, walks: never changes         held by reference
+ *     overlay    changes since the snapshot                                   under the lock
+ *     snapshot   representations, quantised rows, walks: immutable            held by reference
  *
- * A request takes the lock for reading while it looks up ids and gathers who is asking (person.c), and lets go of
- * it before it walks over the items. observe and forget take it for writing, for microseconds; refresh builds the
- * next snapshot without it, and takes it only to put that in place. */
+ * A request holds the lock for reading while it looks up ids and the person (gather.c, person.c), and releases it
+ * before it ranks the items. observe and forget hold it for writing, for microseconds. refresh builds the next
+ * snapshot without it and takes it only to swap the snapshot in. */
 #ifndef INMO_VIEW_VIEW_H
 #define INMO_VIEW_VIEW_H
 
@@ -21,26 +21,26 @@ struct inmo_view {
     struct inmo_names users, items;
     struct inmo_snapshot *snapshot;
     struct inmo_overlay overlay;
-    struct inmo_happening *happening;  // (happenings) since the snapshot, in order
+    struct inmo_happening *happening;  // (happenings) events since the snapshot, in order
     size_t happenings, happening_capacity;
     struct inmo_freshness freshness;
     pthread_mutex_t refreshing; /* one refresh at a time */
-    pthread_mutex_t idle_lock;  /* of work spaces nobody uses */
+    pthread_mutex_t idle_lock;  /* protects the list of idle work spaces */
     struct inmo_work *idle;
-    pthread_mutex_t background_lock; /* of the thread that refreshes by itself */
+    pthread_mutex_t background_lock; /* protects the background refresh */
     pthread_t background;
     int has_background, background_runs;
 };
 
-/* The snapshot of the moment; the caller releases it. */
+/* The current snapshot; the caller releases it. */
 struct inmo_snapshot *inmo_view_snapshot(const struct inmo_view *view);
 void inmo_view_read_lock(const struct inmo_view *view);
 void inmo_view_unlock(const struct inmo_view *view);
-/* Ids of an item or user of any snapshot; the text stays as long as the view. */
+/* Ids of an item or user of any snapshot; valid as long as the view. */
 const char *inmo_view_item_name(const struct inmo_view *view, int32_t item);
 const char *inmo_view_user_name(const struct inmo_view *view, int32_t user);
 
-/* Folds in the items that the snapshot does not have, as far as their users have changed. */
+/* Folds in the items newer than the snapshot whose users have changed. */
 enum inmo_status inmo_view_fold_newcomers(struct inmo_view *view, struct inmo_error *error);
 
 #endif

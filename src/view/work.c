@@ -1,5 +1,5 @@
-/* work.c - see work.h. The arena is a list of blocks; when a call needed more than one, they become a single block
- * of that size, so that the next such call allocates nothing. */
+/* work.c - see work.h. The arena is a list of blocks. If a call needed several, they are merged into one block of
+ * their total size, so that the next such call allocates nothing. */
 #include "view/work.h"
 
 #include "base/memory.h"
@@ -66,7 +66,7 @@ void inmo_work_empty(struct inmo_work *work)
         size_t needed = work->needed;
         free_blocks(work);
         if (add_block(work, needed) != 0)
-            work->block = NULL; /* it will be tried again when something is taken */
+            work->block = NULL; /* inmo_work_take will try again */
     }
     if (work->block)
         work->block->used = 0;
@@ -114,7 +114,7 @@ int inmo_work_score_space(struct inmo_work *work, const struct inmo_snapshot *sn
         work->score_size = work->score ? size : 0;
     }
     if (work->scratch_of != snapshot->serial || bytes > work->scratch_bytes || !work->scratch) {
-        inmo_free(work->scratch); /* another snapshot may lay it out in another way */
+        inmo_free(work->scratch); /* another snapshot may use another layout */
         work->scratch = inmo_alloc_zero(bytes, 1);
         work->scratch_bytes = work->scratch ? bytes : 0;
         work->scratch_of = snapshot->serial;
@@ -124,7 +124,7 @@ int inmo_work_score_space(struct inmo_work *work, const struct inmo_snapshot *sn
 
 struct inmo_work *inmo_view_borrow(const struct inmo_view *view)
 {
-    struct inmo_view *own = (struct inmo_view *)view; /* a list of its own, behind a lock */
+    struct inmo_view *own = (struct inmo_view *)view; /* the list of idle work spaces has its own lock */
     struct inmo_work *work;
     pthread_mutex_lock(&own->idle_lock);
     work = own->idle;

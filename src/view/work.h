@@ -1,5 +1,5 @@
-/* work.h - the memory of one thread's requests, used again and again: an arena that is empty at the beginning of
- * each call, and arrays of the catalogue's size that are zero between calls. */
+/* work.h - reusable memory for the requests of one thread: an arena that is emptied at the start of each call, and
+ * arrays of the catalogue's size that are zero between calls. */
 #ifndef INMO_VIEW_WORK_H
 #define INMO_VIEW_WORK_H
 
@@ -7,17 +7,17 @@
 #include "view/view.h"
 
 struct inmo_work {
-    struct inmo_work *next;  // in the view's list of idle ones
+    struct inmo_work *next;  // in the view's list of idle work spaces
     struct inmo_work_block *block;
     size_t needed; /* bytes taken since the arena was emptied */
     struct inmo_scan_space scan;
-    struct inmo_walk_space walk;  // of walk_items items
+    struct inmo_walk_space walk;  // for walk_items items
     int32_t walk_items;
-    float *score;  // (score_size) of systems and heads: all items of some people
+    float *score;  // (score_size) for systems and heads: scores of all items for some people
     size_t score_size;
-    void *scratch;  // (scratch_bytes) of systems, as the system leaves it
+    void *scratch;  // (scratch_bytes) for systems and heads, as they leave it
     size_t scratch_bytes;
-    uint64_t scratch_of; /* serial number of the snapshot whose scratch it is */
+    uint64_t scratch_of; /* serial number of the snapshot that scratch belongs to */
 };
 
 /* Empties the arena; what was taken from it is no longer valid. */
@@ -25,9 +25,10 @@ void inmo_work_empty(struct inmo_work *work);
 /* count elements of size bytes from the arena, 64-byte aligned; NULL when memory is short. */
 void *inmo_work_take(struct inmo_work *work, size_t count, size_t size);
 
-/* The sums that walks over the snapshot's items take. 0, or -1 when memory is short. */
+/* Makes the walk space large enough for the snapshot's items. 0, or -1 when memory is short. */
 int inmo_work_walk_space(struct inmo_work *work, int32_t items);
-/* Room for the scores of some people, and the scratch that scoring them takes. */
+/* Makes room for the scores of some people, and for the scratch that scoring needs. 0, or -1 when memory is
+ * short. */
 int inmo_work_score_space(struct inmo_work *work, const struct inmo_snapshot *snapshot, int32_t people);
 
 /* One of the view's idle work spaces, or a new one; NULL when memory is short. */
