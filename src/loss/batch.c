@@ -36,8 +36,7 @@ enum inmo_status inmo_grouping_make(int32_t space, int32_t most, struct inmo_gro
     return INMO_OK;
 }
 
-/* Keys (number, place) in ascending order: by digits of the number, lowest first; the places are so already.
- * Returns where they are. */
+/* Radix sort of the keys (number, place) by number; places are in order already. Returns the sorted keys. */
 static const uint64_t *sort(struct inmo_grouping *grouping, int32_t count)
 {
     enum { MOST_BITS = 10, MOST_PASSES = 4 };
@@ -70,12 +69,12 @@ static const uint64_t *sort(struct inmo_grouping *grouping, int32_t count)
     return from;
 }
 
-/* Where the next place of a number goes, and its row. */
+/* Of one number: where its next place goes in entry, and its row. */
 struct slot {
     int32_t next, row;
 };
 
-/* For batches that name a good part of all numbers: a slot for each number, and no sorting. */
+/* For batches that name many of all numbers: a slot for each number instead of sorting. */
 static void group_by_slots(struct inmo_grouping *grouping, int32_t count)
 {
     struct slot *slot = (struct slot *)grouping->key; /* (space) */
@@ -85,7 +84,7 @@ static void group_by_slots(struct inmo_grouping *grouping, int32_t count)
         slot[grouping->number[n]].next++;
     for (int32_t v = 0; v < grouping->space; v++) {
         int32_t places = slot[v].next;
-        slot[v] = (struct slot){sum, found}; /* before it is counted */
+        slot[v] = (struct slot){sum, found}; /* sum and found do not count v yet */
         if (places > 0) {
             grouping->node[found] = v;
             grouping->offset[found++] = sum;
@@ -126,7 +125,7 @@ void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count)
 void inmo_grouping_set_all(struct inmo_grouping *grouping)
 {
     if (grouping->rows.count == grouping->space)
-        return; /* done by an earlier step */
+        return; /* set by an earlier step */
     for (int32_t v = 0; v < grouping->space; v++)
         grouping->node[v] = v;
     grouping->rows.count = grouping->space;

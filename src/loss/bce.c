@@ -1,9 +1,9 @@
-/* bce.c - binary cross entropy: every pair of a user and an item is a question by itself, with k negatives for each
- * positive.
+/* bce.c - binary cross entropy: classifies each pair of a user and an item, with k negatives for each positive.
  *
  *     loss = 1/(B(k+1)) Σ_b ( softplus(-s(u_b, p_b)) + Σ_j softplus(s(u_b, n_bj)) )
  *
- * A batch names B users, B positives and (B, k) negatives, in this order. It goes by pairs in every model. */
+ * A batch names B users, B positives and (B, k) negatives, in this order. The loss works on pairs in every
+ * model. */
 #include "loss/loss.h"
 
 #include "base/memory.h"
@@ -73,7 +73,7 @@ static void bce_draw(struct inmo_loss_state *state, int64_t step, struct inmo_gr
     inmo_loss_name_nodes(state->graph, batch, (2 + state->negatives) * batch, grouping);
 }
 
-/* ds = -factor σ(-s) of a positive, factor σ(s) of a negative. */
+/* ds = -factor σ(-s) for a positive, factor σ(s) for a negative. */
 static double bce_judge_pairs(const void *context, int32_t first, int32_t positives, const float *score, float *ds)
 {
     enum { CHUNK = 64 };

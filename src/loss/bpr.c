@@ -1,8 +1,9 @@
-/* bpr.c - the pairwise loss (BPR): a positive is to score higher than a negative of the same user.
+/* bpr.c - the pairwise loss (BPR): a positive should score higher than a negative of the same user.
  *
  *     loss = 1/B Σ_b softplus(s(u_b, n_b) - s(u_b, p_b)) + λ/B Σ_b (‖r_u‖² + ‖r_p‖² + ‖r_n‖²)
  *
- * A batch names B users, B positives and B negatives, in this order; L2 is here where it falls on r. */
+ * A batch names B users, B positives and B negatives, in this order. The L2 term is added here if it applies to
+ * r. */
 #include "loss/loss.h"
 
 #include "base/memory.h"
@@ -13,7 +14,7 @@ struct inmo_loss_state {
     const struct inmo_graph *graph;
     struct inmo_sampler sampler;
     uint64_t seed;
-    struct inmo_triples triples; /* without x and index, which a batch has */
+    struct inmo_triples triples; /* x and index are set for each batch */
 };
 
 static int32_t bpr_places(const struct inmo_train_options *options, const struct inmo_graph *graph)
@@ -102,7 +103,7 @@ static double bpr_judge(struct inmo_loss_state *state, const struct inmo_groupin
     return loss + inmo_triples_backward(&triples, grouping, dr);
 }
 
-/* ds = ∓factor σ(s_neg - s_pos) of positive and negative. */
+/* ds = -factor σ(s_neg - s_pos) for the positive, +factor σ(s_neg - s_pos) for the negative. */
 static double bpr_judge_pairs(const void *context, int32_t first, int32_t positives, const float *score, float *ds)
 {
     enum { CHUNK = INMO_TRIPLES_CHUNK };

@@ -1,16 +1,16 @@
-/* directau.c - alignment and uniformity (Wang et al., KDD 2022): positives lie close to each other on the unit
- * sphere, users lie apart from users and items from items. It has no negatives.
+/* directau.c - alignment and uniformity (Wang et al., KDD 2022): on the unit sphere, pulls a user and their
+ * positive together, and pushes users apart from users and items from items. It needs no negatives.
  *
  *     loss = 1/B Σ_b ‖û_b - p̂_b‖² + γ/2 (U(u) + U(p)) + λ/B Σ_b (‖u_b‖² + ‖p_b‖²)
  *     U(x) = ln( 1/(B(B-1)) Σ_{b≠c} e^{-2 ‖x̂_b - x̂_c‖²} ),   x̂ = x / ‖x‖
  *
- * γ is --temperature: as in a softmax it weighs pulling together against pushing apart. On the sphere ‖x̂ - ŷ‖² = 2
- * - 2 x̂·ŷ, so a side is one symmetric matrix of cosines, never stored whole: blocks of rows go over tiles of
- * columns, and a tile is a product, exponentials and a product. A zero vector counts as orthogonal to all and has
- * no gradient.
+ * γ is --temperature: as in a softmax, it balances pulling together and pushing apart. On the sphere ‖x̂ - ŷ‖² = 2
+ * - 2 x̂·ŷ, so each side needs one symmetric matrix of cosines. It is never stored whole: blocks of rows run over
+ * tiles of columns, and a tile is a product, exponentials and a product. A zero vector counts as orthogonal to all
+ * others and has no gradient.
  *
- * Cost of a step: 8 B² d flops in products and 2 B² exponentials. Deterministic: a block is wholly one group's
- * work, and sums over blocks are added in order. */
+ * Cost of a step: 8 B² d flops in products and 2 B² exponentials. Deterministic: one group computes a whole block,
+ * and sums over blocks are added in order. */
 #include "loss/loss.h"
 
 #include "base/memory.h"
@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GROUPS = 8, ROWS = 128, COLUMNS = 512 }; /* of a block; of a tile */
+enum { GROUPS = 8, ROWS = 128, COLUMNS = 512 }; /* ROWS of a block, COLUMNS of a tile */
 enum { USERS, ITEMS, SIDES };
 
 struct inmo_loss_state {
@@ -32,10 +32,10 @@ struct inmo_loss_state {
     uint64_t seed;
     int32_t batch;
     int dim;
-    double gamma, l2; /* l2: lambda / batch; 0: it is not for this loss to add */
+    double gamma, l2; /* l2: lambda / batch; 0: added elsewhere */
     float *unit;      // (2 batch, dim) x̂ of users, then of positives
     double *inverse;  // (2 batch) 1 / ‖x‖; 0 for a zero vector
-    float *push;      // (2 batch, dim) Σ_c e^{...} x̂_c; in the end the gradient of each place
+    float *push;      // (2 batch, dim) Σ_c e^{...} x̂_c; finally the gradient of each place
     float *tile;      // (GROUPS, ROWS, COLUMNS)
     double *term;     // (2 batch)
 };
@@ -102,7 +102,7 @@ static void directau_draw(struct inmo_loss_state *state, int64_t step, struct in
     inmo_loss_name_nodes(state->graph, batch, 2 * batch, grouping);
 }
 
-/* x̂ of every place. */
+/* Computes x̂ for every place. */
 static void normalise(struct inmo_loss_state *state, const struct inmo_grouping *grouping, const float *r)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -118,8 +118,8 @@ static void normalise(struct inmo_loss_state *state, const struct inmo_grouping 
     }
 }
 
-/* Rows first .. first + count - 1 of a side against all of it: push = Σ_{c≠b} e_bc x̂_c with e_bc = e^{4 x̂_b·x̂_c
- * - 4}. Returns Σ e_bc. */
+/* Rows first .. first + count - 1 of a side against the whole side: push = Σ_{c≠b} e_bc x̂_c, where e_bc = e^{4
+ * x̂_b·x̂_c - 4}. Returns Σ e_bc. */
 static double push_block(struct inmo_loss_state *state, int side, int32_t first, int32_t count, float *tile)
 {
     int dim = state->dim;
@@ -135,7 +135,7 @@ static double push_block(struct inmo_loss_state *state, int side, int32_t first,
             float *row = tile + (size_t)b * COLUMNS;
             int32_t self = first + b - from;
             if (self >= 0 && self < width)
-                row[self] = -16; /* e^{-68}: nothing beside the others, which are e^{-8} at least */
+                row[self] = -16; /* e^{-68}: negligible, as the others are at least e^{-8} */
             sum += inmo_kernels()->exponentials(width, 4, 4, row);
             if (self >= 0 && self < width)
                 row[self] = 0;
@@ -146,7 +146,7 @@ static double push_block(struct inmo_loss_state *state, int side, int32_t first,
     return sum;
 }
 
-/* U of a side; scales push to the gradient of γ/2 U by x̂: γ/2 · 8/Σ e. */
+/* Returns U of a side, and scales push by γ/2 · 8/Σ e to the gradient of γ/2 U with respect to x̂. */
 static double uniformity(struct inmo_loss_state *state, int side)
 {
     int32_t batch = state->batch, blocks = (batch + ROWS - 1) / ROWS;
@@ -169,8 +169,8 @@ static double uniformity(struct inmo_loss_state *state, int side)
     return log(sum / ((double)batch * (batch - 1)));
 }
 
-/* The gradient g of a place by x̂ becomes that by x, (g - (g·x̂) x̂) / ‖x‖ and l2's. Returns the place's part of
- * loss: half of its pair's distance, and l2. */
+/* Turns the gradient g of a place with respect to x̂ into that with respect to x, (g - (g·x̂) x̂) / ‖x‖, plus that
+ * of l2. Returns the place's share of the loss: half of its pair's distance, and l2. */
 static double finish_place(struct inmo_loss_state *state, int32_t n, const float *x)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -195,8 +195,8 @@ static double directau_judge(struct inmo_loss_state *state, const struct inmo_gr
     double loss = 0;
     normalise(state, grouping, r);
     memset(state->push, 0, (size_t)places * d * sizeof *state->push);
-    inmo_blas_hold();                                                /* the groups are the parallelism */
-    for (int side = USERS; side < SIDES && state->batch > 1; side++) /* one alone has nobody to be apart from */
+    inmo_blas_hold();                                                /* the groups run in parallel instead */
+    for (int side = USERS; side < SIDES && state->batch > 1; side++) /* with one place there are no pairs */
         loss += 0.5 * state->gamma * uniformity(state, side);
     inmo_blas_release();
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())

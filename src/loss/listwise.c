@@ -16,7 +16,7 @@
 
 enum { GROUPS = 8, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
 
-/* Users of a block: as many as leave its scores in a core's cache. */
+/* Users in a block: as many as keep its scores in a core's cache. */
 static int32_t block_users(int32_t negatives)
 {
     int32_t users = SCORES / negatives;
@@ -51,8 +51,8 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
     size_t users = (size_t)graph->users, m = (size_t)negatives, d = (size_t)dim;
     int32_t fewest;
     enum inmo_status status = INMO_OK;
-    /* Every step goes over the whole graph: a bounded number of them keeps an epoch linear in the log. A small log,
-     * too, takes several. */
+    /* Each step passes over the whole graph, so a bounded number of steps keeps an epoch linear in the log. A
+     * small log still takes several steps. */
     fewest = most_steps > 0 ? (graph->users + most_steps - 1) / most_steps : 1;
     made.batch = inmo_batch_within(batch, graph->users, least_steps);
     made.batch = fewest > made.batch ? fewest : made.batch;
@@ -114,8 +114,8 @@ void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t s
     }
 }
 
-/* A positive's part of the loss: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability that goes to the
- * negatives. Both ends of an interaction come here with the same numbers, so that nothing is kept for each
+/* The loss of a positive: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability given to the negatives. Computed
+ * twice from the same numbers, once for the user and once for the item, so that nothing is stored per
  * interaction. */
 struct judged {
     double gap, missed;
@@ -127,13 +127,14 @@ static inline struct judged judge(const struct inmo_listwise *listwise, int32_t 
     return (struct judged){gap, 1 / (1 + exp(-gap))};
 }
 
-/* 1 / (d_u B): what one positive of the user counts. */
+/* 1 / (d_u B): the weight of one positive of the user. */
 static inline double share_of(const struct inmo_listwise *listwise, int32_t u)
 {
     return 1 / ((double)inmo_graph_degree(listwise->graph, u) * listwise->count);
 }
 
-/* One user: scores of the negatives become their gradient, the positives pull the user. Returns the loss. */
+/* One user: turns the scores of the negatives into their gradients, and adds the positives' gradient to the user.
+ * Returns the loss. */
 static double judge_user(struct inmo_listwise *listwise, int32_t n, const float *r, float *score, float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -143,8 +144,8 @@ static double judge_user(struct inmo_listwise *listwise, int32_t n, const float 
     const float *row = r + (size_t)u * d;
     float *gradient = dr + (size_t)u * d;
     double factor = 1 / listwise->temperature, highest, sum, spread = 0, loss = 0, share = share_of(listwise, u);
-    /* Everything after is in differences of logarithms, so that a user whose positives lie far apart neither
-     * overflows nor divides by zero. */
+    /* All that follows uses differences of logarithms, so that widely spread scores neither overflow nor divide by
+     * zero. */
     highest = factor * kernels->largest(listwise->negatives, score);
     sum = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
     listwise->rest[u] = highest + log(sum);
@@ -178,7 +179,7 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
                 dim, 0, score, negatives);
     for (int32_t n = 0; n < count; n++)
         listwise->term[first + n] = judge_user(listwise, first + n, r, score + (size_t)n * m, dr);
-    /* the negatives' gradient += score' user; user becomes score negative */
+    /* gradient of the negatives += score' user; then user = score negative */
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, negatives, dim, count, 1, score, negatives, user, dim, 1,
                 sum, dim);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, dim, negatives, 1, score, negatives,
@@ -240,7 +241,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     for (size_t n = 0; n < m; n++)
         memcpy(listwise->negative + n * d, r + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d,
                d * sizeof(float));
-    inmo_blas_hold(); /* parallel over groups instead */
+    inmo_blas_hold(); /* the groups run in parallel instead */
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
@@ -257,7 +258,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
                           listwise->block + (size_t)group * (size_t)users * (d + m), sum);
             }
         }
-        /* in the order of the groups */
+        /* adds the groups' sums in order */
 #pragma omp for schedule(static)
         for (size_t n = 0; n < m; n++)
             for (size_t group = 1; group < GROUPS; group++)
@@ -265,7 +266,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     }
     inmo_blas_release();
     pull_items(listwise, r, dr);
-    for (size_t n = 0; n < m; n++) /* an item drawn twice gets both */
+    for (size_t n = 0; n < m; n++) /* an item drawn twice gets both gradients */
         inmo_kernels()->add_scaled(dim, 1, listwise->sum + n * d,
                                    dr + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d);
     for (int32_t n = 0; n < listwise->count; n++)

@@ -1,15 +1,16 @@
-/* listwise.h - softmax with all positives of a batch of users at once: the expectation, over a user's items, of the
- * softmax loss that draws one of them.
+/* listwise.h - softmax loss over all positives of a batch of users: the expectation of the softmax loss that draws
+ * one positive per user.
  *
  *     loss = 1/B Σ_u 1/d_u Σ_{i in N_u} ( log( e^{s_ui/T} + Σ_j e^{s_uj/T} ) - s_ui/T ),   j the shared negatives
  *          + λ/B Σ_u ( ‖r_u‖² + 1/d_u Σ_{i in N_u} ‖r_i‖² )
  *
- * A draw of one positive a user costs the same products with the negatives and the same passes over the graph, and
- * learns from 1/d_u as many interactions. An epoch is every user once, in users / batch steps, each a pass over
- * the whole graph; most_steps bounds their number (the batch grows with the users), so that an epoch is linear.
+ * Drawing one positive per user would cost the same products with the negatives and the same passes over the
+ * graph, but learn from one interaction instead of d_u. An epoch visits every user once, in users / batch steps,
+ * each a pass over the whole graph. most_steps bounds their number (the batch grows with the users), so an epoch
+ * is linear.
  *
- * Deterministic: users are in fixed blocks, blocks in a fixed number of groups with a sum each, and the positives'
- * side is gathered item by item, the weight of an interaction computed a second time instead of kept. */
+ * Deterministic: users are in fixed blocks, blocks in a fixed number of groups with one sum each. Gradients of the
+ * positives are gathered item by item; the weight of an interaction is recomputed, not stored. */
 #ifndef INMO_LOSS_LISTWISE_H
 #define INMO_LOSS_LISTWISE_H
 
@@ -24,12 +25,12 @@ struct inmo_listwise {
     int32_t batch, negatives;
     double temperature, l2; /* l2: lambda */
     int32_t *who;           // (batch) users of the step
-    int32_t count;          // of them
+    int32_t count;          // of these
     int32_t *drawn;         // (negatives) items of the step
-    int32_t *order;         // (users) of the running epoch
+    int32_t *order;         // (users) permutation of the current epoch
     int64_t order_epoch;
-    int32_t *eligible, eligible_count;  // users with an interaction, by their first numbers
-    double *rest;       // (users) log of the sum of the negatives' exponentials; valid for users of the step
+    int32_t *eligible, eligible_count;  // users with an interaction, by their numbers in the data set
+    double *rest;       // (users) log of the sum of the negatives' exponentials; set for users of the step
     uint8_t *in_batch;  // (users)
     float *negative;    // (negatives, dim)
     float *block;       // (GROUPS, block users, dim + negatives) copies and scores
@@ -41,12 +42,12 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
                                     int32_t most_steps, int32_t negatives, int dim, double temperature, double l2,
                                     struct inmo_listwise *listwise, struct inmo_error *error);
 void inmo_listwise_free(struct inmo_listwise *listwise);
-int64_t inmo_listwise_steps(const struct inmo_listwise *listwise); /* an epoch */
+int64_t inmo_listwise_steps(const struct inmo_listwise *listwise); /* in an epoch */
 /* Chooses the users and negatives of a step. */
 void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step);
-/* r, dr: all nodes, (nodes, dim). Returns the loss; dr is written whole. */
+/* r, dr: (nodes, dim). Returns the loss and sets all of dr. */
 double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr);
-/* weight (nodes): what l2 multiplies each squared norm with, factor in its place. */
+/* weight (nodes): the coefficient of each squared norm in the loss, with factor instead of λ. */
 void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, float *weight);
 
 #endif

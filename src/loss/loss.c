@@ -71,7 +71,7 @@ void inmo_loss_name_nodes(const struct inmo_graph *graph, int32_t users, int32_t
                           struct inmo_grouping *grouping)
 {
     int32_t *number = grouping->number;
-    /* drawn by the data set's numbers, so that a run draws the same in every order of the nodes */
+    /* draws use the data set's numbers, so that the order of the nodes does not change them */
     for (int32_t n = 0; n < places; n++)
         number[n] = inmo_graph_place(graph, n < users ? number[n] : graph->users + number[n]);
     inmo_grouping_set(grouping, places);

@@ -4,8 +4,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-/* Whether a row has a column takes a search in a list that is anywhere in memory; a bit of a small map spares it
- * nearly always. */
+/* Looking up a column in a row's list misses the cache. A small bitmap of hashes avoids most of these lookups. */
 static uint64_t hash_of(const struct inmo_sampler *sampler, int32_t row, int32_t column)
 {
     uint64_t pair = (uint64_t)(uint32_t)row << 32 | (uint32_t)column;
@@ -14,7 +13,7 @@ static uint64_t hash_of(const struct inmo_sampler *sampler, int32_t row, int32_t
 
 static enum inmo_status note_interactions(struct inmo_sampler *sampler, struct inmo_error *error)
 {
-    enum { BITS_EACH = 4 }; /* so that one column in five is looked for in vain, at most */
+    enum { BITS_EACH = 4 }; /* at most one column in five is looked up in vain */
     const struct inmo_csr *list = &sampler->list;
     for (sampler->bits = 6; 1ll << sampler->bits < BITS_EACH * inmo_csr_count(list);)
         sampler->bits++;
@@ -77,7 +76,7 @@ static int32_t draw_column(const struct inmo_sampler *sampler, uint64_t base, ui
     return (int32_t)inmo_random_below(inmo_random(base, draw), (uint32_t)sampler->list.columns);
 }
 
-/* In passes over a few triples at a time, so that what one waits for from memory is waited for by all together. */
+/* Runs several passes over a few triples at a time, so that their cache misses overlap. */
 void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count, int32_t *row,
                        int32_t *positive, int32_t *negative)
 {
@@ -112,7 +111,7 @@ void inmo_sampler_draw(const struct inmo_sampler *sampler, uint64_t key, int64_t
     }
 }
 
-/* As above: draws, then looks at what the map says of all of them. */
+/* Likewise: draws them all, then checks the bitmap for all. */
 void inmo_sampler_draw_negatives(const struct inmo_sampler *sampler, uint64_t key, int64_t first, int32_t count,
                                  int32_t each, const int32_t *row, int32_t *negative)
 {

@@ -17,7 +17,7 @@ void inmo_self_enhanced_free(struct inmo_self_enhanced *self)
     *self = (struct inmo_self_enhanced){0};
 }
 
-/* Interactions between templates, as positions among the template users and among the template items. */
+/* Lists the interactions between templates, as positions among the template users and the template items. */
 static enum inmo_status list_interactions(const struct inmo_binding *binding, struct inmo_csr *list,
                                           struct inmo_error *error)
 {
@@ -70,7 +70,7 @@ enum inmo_status inmo_self_enhanced_make(const struct inmo_binding *binding, int
     enum inmo_status status = list_interactions(binding, &self.list, error);
     if (!status && (!self.gradient || !self.partial || !self.coefficient || !self.term))
         status = inmo_fail_memory(error, "the self-enhanced loss");
-    /* Templates without interactions among them leave nothing to enhance: not an error, the loss is just 0. */
+    /* Templates without interactions are not an error: the loss is 0. */
     if (!status && inmo_sampler_make(&self.list, &self.sampler, error) == INMO_MEMORY)
         status = INMO_MEMORY;
     if (status)

@@ -1,9 +1,9 @@
-/* self_enhanced.h - what the paper adds to the loss of INMO: BPR on the template vectors themselves, between
- * templates that have interacted, with a learned diagonal w.
+/* self_enhanced.h - the paper's self-enhanced loss for INMO: BPR on the template vectors, between templates that
+ * have interacted, with a learned diagonal w.
  *
  *     β/B Σ_b softplus( t_u · diag(w) · (t_neg - t_pos) )
  *
- * It is beside whatever loss (loss.h) a step has. */
+ * A step adds it to its main loss (loss.h). */
 #ifndef INMO_LOSS_SELF_ENHANCED_H
 #define INMO_LOSS_SELF_ENHANCED_H
 
@@ -16,22 +16,22 @@ struct inmo_self_enhanced {
     int32_t batch;
     uint64_t seed;
     double weight;                /* β */
-    struct inmo_csr list;         // template users x template items, by position among them
-    struct inmo_sampler sampler;  // empty: no templates have interacted, and there is nothing to add
+    struct inmo_csr list;         // (template users, template items) by position
+    struct inmo_sampler sampler;  // empty: no templates have interacted; the loss is 0
     float *gradient;              // (3 batch, dim) by rows of the grouping
     float *partial;               // (batch / CHUNK + 1, dim) sums for w
     float *coefficient;           // (batch)
     double *term;                 // (3 batch / CHUNK + 2)
 };
 
-/* binding must stay; its rows are templates. */
+/* The rows of binding are templates. binding must outlive self. */
 enum inmo_status inmo_self_enhanced_make(const struct inmo_binding *binding, int64_t diagonal,
                                          const struct inmo_train_options *options, struct inmo_self_enhanced *self,
                                          struct inmo_error *error);
 void inmo_self_enhanced_free(struct inmo_self_enhanced *self);
-/* The parameter rows of a step, 3 batch of them; from several threads at once for different steps. */
+/* Draws the 3 batch parameter rows of a step. May be called from several threads at once for different steps. */
 void inmo_self_enhanced_draw(const struct inmo_self_enhanced *self, int64_t step, struct inmo_grouping *grouping);
-/* Adds to the gradient of the block, writes that of w, and returns the loss. */
+/* Adds to the gradient of the block, sets the gradient of w, and returns the loss. */
 double inmo_self_enhanced_run(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
                               const float *parameter, float *gradient);
 

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { USERS = 256, COLUMNS = 128 }; /* of a block of users; of a panel of negatives */
+enum { USERS = 256, COLUMNS = 128 }; /* sizes of a block of users and of a panel of negatives */
 
 void inmo_softmax_free(struct inmo_softmax *softmax)
 {
@@ -52,7 +52,7 @@ static void copy_rows(const float *x, const int32_t *index, int32_t count, int d
         memcpy(out + (size_t)n * (size_t)dim, x + (size_t)index[n] * (size_t)dim, (size_t)dim * sizeof *out);
 }
 
-/* One user: the scores in share become their gradient. Returns the loss. */
+/* One user: turns the scores in share into their gradient. Returns the loss. */
 static double judge_user(struct inmo_softmax *softmax, int32_t b)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -89,7 +89,7 @@ double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int3
     copy_rows(x, index, batch, dim, softmax->user);
     copy_rows(x, index + batch, batch, dim, softmax->positive);
     copy_rows(x, index + 2 * batch, negatives, dim, softmax->negative);
-    inmo_blas_hold(); /* parallel over blocks instead */
+    inmo_blas_hold(); /* the blocks run in parallel instead */
 #pragma omp parallel num_threads(threads)
     {
         /* share = user negative'; then the gradient of user += share negative */
@@ -192,7 +192,7 @@ static double softmax_judge(struct inmo_loss_state *state, const struct inmo_gro
     return loss;
 }
 
-/* Negatives that the batch shares count nothing. */
+/* The shared negatives have no weight. */
 static void softmax_weigh(const struct inmo_loss_state *state, const struct inmo_grouping *grouping, double factor,
                           float *weight)
 {

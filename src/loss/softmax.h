@@ -1,9 +1,9 @@
-/* softmax.h - softmax over negatives that the whole batch shares, forward and backward.
+/* softmax.h - softmax loss with negatives shared by the whole batch, forward and backward.
  *
  *     loss = 1/B Σ_b ( log( e^{s(u_b, p_b)/T} + Σ_j e^{s(u_b, n_j)/T} ) - s(u_b, p_b)/T ) + l2 terms
  *
- * Scores and gradients are three dense products (BLAS) of B x M; the rest is one pass of exponentials. Blocks have
- * fixed sizes and each is computed inside one thread, so the result does not depend on the number of threads. */
+ * Scores and gradients are three dense BLAS products of B x M; the rest is one pass of exponentials. Blocks have
+ * fixed sizes, and one thread computes a whole block, so the result does not depend on the number of threads. */
 #ifndef INMO_LOSS_SOFTMAX_H
 #define INMO_LOSS_SOFTMAX_H
 
@@ -26,7 +26,7 @@ enum inmo_status inmo_softmax_make(int32_t batch, int32_t negatives, int dim, st
                                    struct inmo_error *error);
 void inmo_softmax_free(struct inmo_softmax *softmax);
 
-/* x: rows; index (2 batch + negatives): rows of x that are users, positives, negatives. Returns the loss and leaves
- * the gradients of the places. */
+/* index (2 batch + negatives): the rows of x that are users, positives and negatives. Returns the loss and sets
+ * gradient. */
 double inmo_softmax_run(struct inmo_softmax *softmax, const float *x, const int32_t *index);
 #endif

@@ -16,7 +16,7 @@ static double sum_of(const double *term, int32_t count)
     return sum;
 }
 
-/* factor ‖x‖², its gradient added. */
+/* Returns factor ‖x‖² and adds its gradient. */
 static double square_norm(const struct inmo_kernels *kernels, int dim, double factor, const float *x,
                           float *gradient)
 {
@@ -61,7 +61,7 @@ double inmo_triples_forward_rows(const struct inmo_triples *triples, const struc
     return loss;
 }
 
-/* sum += what the entries begin .. begin + count - 1 say about their row; count is at most CHUNK. */
+/* Adds the gradient of at most CHUNK places, all of one row, to sum. */
 static void add_entries(const struct inmo_triples *triples, const int32_t *entry, int32_t count, float *sum)
 {
     int32_t row[2 * CHUNK], batch = triples->batch, terms = 0;
@@ -110,7 +110,8 @@ double inmo_triples_backward(const struct inmo_triples *triples, const struct in
     return sum_of(triples->term, chunks);
 }
 
-/* Where the terms of row n begin: users come first and have two for each place, items one; and one for l2. */
+/* Where the terms of row n begin. Users come first and have two terms for each place, items one; l2 adds one
+ * each. */
 static int32_t terms_before(const struct inmo_triples *triples, const struct inmo_grouping *grouping, int32_t n)
 {
     int32_t places = grouping->offset[n];

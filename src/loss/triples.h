@@ -1,10 +1,10 @@
-/* triples.h - the pairwise loss on triples of rows of a matrix, forward and backward: what the BPR loss, the
- * self-enhanced loss and the fused step of matrix factorization share. Deterministic at any number of threads.
+/* triples.h - the pairwise loss on triples of rows of a matrix, forward and backward. Shared by the BPR loss, the
+ * self-enhanced loss and the fused step of matrix factorization. Deterministic at any number of threads.
  *
  *     loss = factor Σ_b softplus(s_neg - s_pos),   s = x_row · diag(w) · x_other
  *
- * Backward goes row by row, not triple by triple: the triples that touch a row are listed once (grouping), and each
- * row adds up its own terms in the order of the triples, inside one thread. */
+ * Backward works row by row, not triple by triple: the grouping lists the triples of each row, and one thread adds
+ * up the terms of a row in the order of the triples. */
 #ifndef INMO_LOSS_TRIPLES_H
 #define INMO_LOSS_TRIPLES_H
 
@@ -14,29 +14,29 @@
 
 #include <stdint.h>
 
-enum { INMO_TRIPLES_CHUNK = 64 }; /* triples whose losses are added up together */
+enum { INMO_TRIPLES_CHUNK = 64 }; /* triples whose losses are summed together */
 
 struct inmo_triples {
     int32_t batch;
     int dim;
     double factor;         /* 1 / batch, or beta / batch */
-    double l2;             /* lambda / batch: l2 ‖x_row‖² more for each place */
+    double l2;             /* lambda / batch: adds l2 ‖x_row‖² for each place */
     const float *x;        // rows
     const int32_t *index;  // (3 batch) rows of x: users, positives, negatives
     const float *w;        // (dim) or NULL for 1
     float *coefficient;    // (batch) scratch: factor * sigmoid(s_neg - s_pos)
     double *term;          // (3 batch / CHUNK + 1) scratch
-    int32_t *term_row;     // (7 batch) scratch of inmo_triples_terms, each row's at its own place
+    int32_t *term_row;     // (7 batch) scratch of inmo_triples_terms, by row
     float *term_factor;    // (7 batch)
 };
-/* Returns the loss without l2 and leaves the coefficients for backward. */
+/* Returns the loss without l2, and sets the coefficients for backward. */
 double inmo_triples_forward(const struct inmo_triples *triples);
-/* gradient[n] is that of row n of the grouping. Returns the part of the loss that l2 is. */
+/* Sets gradient[n] to the gradient of row n of the grouping. Returns the l2 part of the loss. */
 double inmo_triples_backward(const struct inmo_triples *triples, const struct inmo_grouping *grouping,
                              float *gradient);
-/* The same in pieces, serially, for rows of the grouping from first on; without w, and with x by rows of the
- * grouping. Forward: the triples whose users they are. Terms: what their gradients are sums of, after forward of
- * all triples that name one of the rows. */
+/* The same in pieces, serially, for count rows of the grouping from first on; without w, and with x by rows of the
+ * grouping. forward_rows: the triples whose users these rows are. terms: the terms of the rows' gradients; all
+ * triples that name one of the rows must have been through forward_rows. */
 double inmo_triples_forward_rows(const struct inmo_triples *triples, const struct inmo_grouping *grouping,
                                  int32_t first, int32_t count);
 struct inmo_terms inmo_triples_terms(const struct inmo_triples *triples, const struct inmo_grouping *grouping,

@@ -1,4 +1,4 @@
-/* head.c - what all heads share; and the dot product as one. */
+/* head.c - code shared by all heads, and the dot product as a head. */
 #include "model/head.h"
 
 #include "base/memory.h"
@@ -27,8 +27,7 @@ int32_t inmo_head_rows(const struct inmo_head *head, int width, int dim)
     return (int32_t)((size + dim - 1) / dim);
 }
 
-/* ---- The dot product
- * ------------------------------------------------------------------------------------------ */
+/* ---- The dot product ------------------------------------------------------------------------------------- */
 
 struct inmo_head_state {
     int width;
@@ -60,7 +59,7 @@ static struct inmo_head_state *dot_create(int width, int32_t batch, int32_t nega
     return state;
 }
 
-/* The scores of one positive's pairs become their derivatives. */
+/* Turns the scores of one positive's pairs into their derivatives. Returns the loss. */
 static double judge_positive(const struct inmo_head_state *state, const struct inmo_pairs *pairs, int32_t b)
 {
     const struct inmo_kernels *kernels = inmo_kernels();

@@ -1,4 +1,4 @@
-/* model.c - what a model consists of, and binding it to a graph by external ids. */
+/* model.c - a model's contents, and binding it to a graph by external ids. */
 #include "model/model.h"
 
 #include "base/memory.h"
@@ -182,7 +182,7 @@ void inmo_model_unbind(struct inmo_model_binding *bound)
     *bound = (struct inmo_model_binding){0};
 }
 
-/* map[n] = number in the model of the graph's n-th id. The model is const, so the index is a passing one. */
+/* map[n] = number in the model of the graph's n-th id. Uses a temporary index, as the model is const. */
 static enum inmo_status match_ids(const struct inmo_idmap *theirs, const struct inmo_idmap *ours, int32_t *map,
                                   struct inmo_error *error)
 {
@@ -198,7 +198,7 @@ static enum inmo_status match_ids(const struct inmo_idmap *theirs, const struct 
     return INMO_OK;
 }
 
-/* row_of_node and node_of_row of the graph from those of the model. */
+/* Derives row_of_node and node_of_row of the graph from those of the model. */
 static void bind_rows(const struct inmo_model *model, const struct inmo_graph *graph, const int32_t *graph_node,
                       struct inmo_model_binding *bound)
 {
@@ -224,7 +224,7 @@ static enum inmo_status make_binding(const struct inmo_model *model, const struc
                : inmo_fail_memory(error, "matching the model to the graph");
 }
 
-/* The rest follows from model_user and model_item. */
+/* Derives the rest from model_user and model_item. */
 static enum inmo_status finish_binding(const struct inmo_model *model, const struct inmo_graph *graph,
                                        struct inmo_model_binding *made, struct inmo_error *error)
 {
@@ -273,7 +273,7 @@ enum inmo_status inmo_model_bind(const struct inmo_model *model, const struct in
     return status;
 }
 
-/* map[n] = n for the model's own, -1 for the others and for dropped ones. */
+/* map[n] = n for nodes of the model, -1 for others and for dropped ones. */
 static void number_alike(int32_t known, int32_t count, const uint8_t *fate, uint8_t dropped, int32_t *map)
 {
     for (int32_t n = 0; n < count; n++)
@@ -301,7 +301,7 @@ enum inmo_status inmo_model_bind_numbered(const struct inmo_model *model, const 
 enum inmo_status inmo_model_index(const struct inmo_model *model, struct inmo_error *error)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    struct inmo_model *indexed = (struct inmo_model *)model; /* an index changes nothing that a caller sees */
+    struct inmo_model *indexed = (struct inmo_model *)model; /* the index is invisible to callers */
     enum inmo_status status;
     pthread_mutex_lock(&lock);
     status = inmo_idmap_index(&indexed->users, error);

@@ -201,7 +201,7 @@ static enum inmo_status load_parameters(const char *path, struct inmo_model *mod
     return load_parts(model, error);
 }
 
-/* 0 when the text is not wholly a number within the bounds. */
+/* 0 if the text is not a number within the bounds. */
 static int real_number(const char *text, double least, double most, double *number)
 {
     char *end = NULL;
@@ -235,7 +235,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     if (!model->kind)
         return inmo_fail(error, INMO_FORMAT, "%s holds a '%s', which this program does not know", path, name);
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
-    /* Files before --popularity and --walks have none of theirs. */
+    /* Files written before --popularity and --walks lack these values. */
     if (!whole_number(dim, 1, 8192, &model->dim) || !whole_number(layers, 0, 16, &model->layers) ||
         !real_number(alpha, 0, 1, &model->alpha_reached) ||
         (popularity && !real_number(popularity, -2, 2, &model->popularity)) ||

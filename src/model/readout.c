@@ -1,4 +1,4 @@
-/* readout.c - see readout.h. Linear and diagonal, so it is its own transpose: gradients use the same call. */
+/* readout.c - see readout.h. The scaling is diagonal, so it is its own transpose: gradients use the same call. */
 #include "model/readout.h"
 
 #include "base/threads.h"

@@ -1,7 +1,7 @@
 /* recipe.c - see recipe.h. */
 #include "model/model.h"
 
-/* What the ways have in common where a model is searched: numbers of its row. */
+/* Takes the searched values from the model's row. */
 static void take_searched(struct inmo_train_options *options, const struct inmo_fast_recipe *fast)
 {
     options->learning_rate = fast->learning_rate;
@@ -12,8 +12,8 @@ static void take_searched(struct inmo_train_options *options, const struct inmo_
     options->walks = fast->walks;
 }
 
-/* What reaches the best quality soonest (docs/results.md). alpha is annealed slowly and stays where training got
- * to. */
+/* Reaches the best quality soonest (docs/results.md). alpha is annealed slowly, and evaluation uses the final
+ * value. */
 void inmo_recipe_listwise(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     int has_weights = kind->backbone && kind->backbone->part;
@@ -30,7 +30,7 @@ void inmo_recipe_listwise(struct inmo_train_options *options, const struct inmo_
     options->annealing = 0.988;
     options->eval_alpha = "reached";
     options->self_weight = 0;
-    options->storage = has_weights ? "float" : "half"; /* they keep floats whatever is asked for */
+    options->storage = has_weights ? "float" : "half"; /* backbones with weights always use floats */
     options->epochs = 36;
     options->eval_every = 6;
     options->patience = 18;
@@ -41,13 +41,13 @@ void inmo_recipe_pairwise(struct inmo_train_options *options, const struct inmo_
     double published_dropout = options->dropout;
     inmo_recipe_listwise(options, kind);
     options->loss = "bpr";
-    options->batch = 32768; /* a pass over the graph costs the same with few triples */
+    options->batch = 32768; /* a pass over the graph costs as much with few triples */
     options->popularity = 0;
     options->dropout = published_dropout;
 }
 
-/* From a random start it takes hundreds of epochs, pretraining among them; here the product's half starts where the
- * other models do. Picked by validation on one small log (docs/results.md). */
+/* From a random start, training takes hundreds of epochs, with pretraining. Here the half that is a product has
+ * the spectral start of the other models. Chosen by validation on one small log (docs/results.md). */
 void inmo_recipe_head(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     options->init = "normal";
@@ -62,8 +62,8 @@ void inmo_recipe_head(struct inmo_train_options *options, const struct inmo_mode
     options->patience = 15;
 }
 
-/* Loss and start are the model's own: the paper's settings, but a rate that falls to 0 within a few epochs, and
- * from higher up; searched like the others. */
+/* The model has its own loss and start. These are the paper's settings, but with a higher learning rate that falls
+ * to 0 within a few epochs; searched like the others. */
 void inmo_recipe_standalone(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     options->learning_rate = kind->fast.learning_rate;
@@ -131,7 +131,7 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
         options->loss = "bce";
         options->pretrain = 100;
         options->patience = 100;
-        options->valid_users = 2000; /* a ranking costs a hundred times that of dot products */
+        options->valid_users = 2000; /* ranking costs a hundred times as much as with dot products */
     }
     if (fast)
         kind->fast.take(options, kind);

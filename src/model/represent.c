@@ -1,5 +1,5 @@
 /* represent.c - representations = model(graph): the operation behind evaluation, serving and every inductive
- * scenario. Only the graph differs. */
+ * scenario, which differ only in the graph. */
 #include "base/memory.h"
 #include "model/model.h"
 #include "model/readout.h"

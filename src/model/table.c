@@ -1,15 +1,14 @@
-/* table.c - the one table of models: names, parts, and the settings of both recipes. What the program says of its
- * models, what they can do and where they start comes from a row and from the parts it names. Models that do best
- * come first. */
+/* table.c - the table of models: names, parts, and the settings of both recipes. Everything the program knows
+ * about a model comes from its row and the parts it names. The best models come first. */
 #include "model/model.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Ways of the fast recipe. learning rate, temperature, graph dropout, l2, dim, walks: what a search found by
- * validation on one split of Gowalla (docs/results.md). MF, NGCF and IDCF end higher pairwise. Backbones whose
- * representations are several times as wide as the embeddings have 64 dimensions. Only INMO-LGCN has walks: other
+/* Fast recipes. The numbers (learning rate, temperature, graph dropout, l2, dim, walks) come from a search by
+ * validation on one split of Gowalla (docs/results.md). MF, NGCF and IDCF do better pairwise. Backbones whose
+ * representations are several times as wide as the embeddings use 64 dimensions. Only INMO-LGCN uses walks: other
  * models are compared as published. */
 #define LISTWISE inmo_recipe_listwise
 #define PAIRWISE inmo_recipe_pairwise
@@ -34,7 +33,8 @@ static const struct inmo_model_kind kinds[] = {
         .paper = {1e-3, 1e-5, 0.1, 0, 0.1, "normal"},
         .fast = {LISTWISE, 0.0025, 0.065, 0, 0, 128, 0},
     },
-    /* Pairs the authors have no settings for: the backbone's, and of the module those it has on LightGCN. */
+    /* Combinations without settings in the paper: the backbone's settings, and the module's settings on
+     * LightGCN. */
     {
         .name = "inmo-ngcf",
         .label = "INMO-NGCF",
@@ -99,7 +99,7 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_lookup,
         .backbone = &inmo_backbone_mf,
         .head = &inmo_head_neumf,
-        .paper = {1e-2, 1e-2, 0, 0, 0, "kaiming"}, /* of Yelp; they give none for Gowalla */
+        .paper = {1e-2, 1e-2, 0, 0, 0, "kaiming"}, /* for Yelp; the paper gives none for Gowalla */
         .fast = {inmo_recipe_head, .learning_rate = 0.003, .l2 = 1e-2},
     },
     {
@@ -128,8 +128,9 @@ static const struct inmo_model_kind kinds[] = {
         .help = "attention over a trained LightGCN's vectors, then LightGCN",
         .provider = &inmo_provider_idcf,
         .backbone = &inmo_backbone_lightgcn,
-        .paper = {1e-3, 1e-4, 0, 0, 0, "normal"},      /* of its keys: the weights are Kaiming uniform */
-        .fast = {PAIRWISE, 0.001, 1, 0, 1e-4, 128, 0}, /* its keys are trained at LightGCN's rate */
+        /* "normal" is for its keys; the weights start Kaiming uniform */
+        .paper = {1e-3, 1e-4, 0, 0, 0, "normal"},
+        .fast = {PAIRWISE, 0.001, 1, 0, 1e-4, 128, 0}, /* its keys are trained with LightGCN's rate */
     },
     {
         .name = "item-knn",
@@ -193,7 +194,7 @@ const struct inmo_model_kind *inmo_model_kind_at(size_t n)
     return n < KINDS ? kinds + n : NULL;
 }
 
-/* Texts of the table, written once. */
+/* Texts made from the table once. */
 static char names[1024], help[2048], for_unseen[1024];
 static pthread_once_t written = PTHREAD_ONCE_INIT;
 
@@ -203,7 +204,8 @@ static void append(char *text, size_t size, const char *before, const char *what
     snprintf(text + length, size - length, "%s%s", length > 0 ? before : "", what);
 }
 
-/* What a message calls the model: by its name, or with others of its provider; NULL: it serves nobody unseen. */
+/* The name for the model in messages: its own or that of its provider's family; NULL: it cannot serve unseen
+ * users. */
 static const char *called_for_unseen(const struct inmo_model_kind *kind)
 {
     if (!inmo_kind_serves_unseen(kind) || (kind->system && !kind->system->personal))

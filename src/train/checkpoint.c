@@ -1,6 +1,6 @@
-/* checkpoint.c - everything a run is between two steps, in one file: parameters, Adam's two moments and (lazy.h)
- * how far each row is behind, the best epoch's parameters, and the counters. Random numbers need no state: they
- * are functions of the step's number. */
+/* checkpoint.c - the whole state of a run between two steps, in one file: parameters, Adam's moments, how far each
+ * row is behind (lazy.h), the parameters of the best epoch, and the counters. Random numbers need no state: they
+ * are functions of the step number. */
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -38,7 +38,7 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
     size_t count;
     const struct inmo_setting *settings = inmo_train_settings(&count);
     uint64_t hash = inmo_trainer_data_hash(data);
-    if (graph->origin) /* rows lie in this order, and an SVD on another processor may give another one */
+    if (graph->origin) /* rows are in this order, and an SVD on another processor may give another one */
         hash = XXH3_64bits_withSeed(graph->origin, (size_t)graph->nodes * sizeof *graph->origin, hash);
     for (size_t n = 0; n < inmo_train_settings_of_model(); n++)
         if (!inmo_train_setting_may_differ(settings + n, options)) {
@@ -52,7 +52,7 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
     return INMO_OK;
 }
 
-/* The run's arrays, in the order of the file: saved from where they are, and restored to there. */
+/* Lists the run's arrays in the order of the file. Saving reads them in place; loading writes them there. */
 static size_t list_arrays(const struct inmo_trainer *trainer, struct inmo_tensor *array)
 {
     const struct inmo_learner *learner = trainer->learner;
@@ -119,7 +119,7 @@ static enum inmo_status bad(const char *path, const char *what, struct inmo_erro
     return inmo_fail(error, INMO_FORMAT, "%s is not a checkpoint of this run: its %s cannot be", path, what);
 }
 
-/* 0 when the text is absent or not wholly a number within the bounds. */
+/* 0 if the text is absent or is not a number within the bounds. */
 static int whole_number(const struct inmo_tensorfile *file, const char *key, int64_t least, int64_t most,
                         int64_t *number)
 {
@@ -138,7 +138,7 @@ static int real_number(const struct inmo_tensorfile *file, const char *key, doub
     return end && !*end;
 }
 
-/* The counters, which must agree with each other. */
+/* Loads the counters and checks that they agree with each other. */
 static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
                                       const char *path, struct inmo_error *error)
 {
@@ -146,7 +146,7 @@ static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct
     int64_t epoch, step, best_epoch;
     if (!whole_number(file, "epoch", 0, INT32_MAX - 1, &epoch))
         return bad(path, "epoch", error);
-    /* Between the last step of an epoch and its end the epoch is still the running one. */
+    /* After the last step of an epoch, the epoch is not over until its end has been processed. */
     if (!whole_number(file, "step", 0, INT64_C(1) << 53, &step) || step < epoch * steps ||
         step - epoch * steps > steps)
         return bad(path, "epoch or step", error);
@@ -168,7 +168,7 @@ static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct
     return INMO_OK;
 }
 
-/* The record: one JSON object for each epoch that is over. It becomes part of the model file. */
+/* Loads the record: one JSON object for each finished epoch. It becomes part of the model file. */
 static enum inmo_status load_record(struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
                                     const char *path, struct inmo_error *error)
 {
@@ -207,7 +207,7 @@ static enum inmo_status load_record(struct inmo_trainer *trainer, const struct i
     return status;
 }
 
-/* The run the file is of must be this one. */
+/* Checks that the file belongs to this run. */
 static enum inmo_status check_fingerprint(const struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
                                           const char *path, struct inmo_error *error)
 {

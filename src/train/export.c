@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* New numbers of those of count users (or items, by their degrees) that have a training interaction; -1 for the
- * others. Returns how many there are. */
+/* Numbers the users (or, with item_degree, the items) that have a training interaction; -1 for the others. Returns
+ * how many there are. */
 static int32_t renumber(const struct inmo_csr *train, const int32_t *item_degree, int32_t count, int32_t *number)
 {
     int32_t kept = 0;
@@ -44,7 +44,7 @@ static enum inmo_status copy_ids(const struct inmo_idmap *from, const int32_t *n
     return INMO_OK;
 }
 
-/* The interactions between users and items that are kept. */
+/* Copies the interactions between users and items that are kept. */
 static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *user, const int32_t *item,
                                   int32_t users, int32_t items, struct inmo_csr *to, struct inmo_error *error)
 {
@@ -67,7 +67,7 @@ static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *us
     return INMO_OK;
 }
 
-/* user and item become the model's numbers of the data set's, or -1. */
+/* Sets user and item to the model's numbers of the data set's users and items, or -1. */
 static enum inmo_status fill_model(const struct inmo_dataset *data, const struct inmo_train_options *options,
                                    const struct inmo_model_kind *kind, int32_t *user, int32_t *item,
                                    struct inmo_model *model, struct inmo_error *error)

@@ -1,19 +1,19 @@
-/* export.h - from a training to a model that stands on its own. */
+/* export.h - turns the result of training into a standalone model. */
 #ifndef INMO_TRAIN_EXPORT_H
 #define INMO_TRAIN_EXPORT_H
 
 #include "data/dataset.h"
 #include "model/model.h"
 
-/* A model of the users and items with training interactions, renumbered, owning copies of all it needs: ids,
- * interactions, settings; without parameters. node (users + items of the data set) becomes each one's node in the
- * model, or -1; NULL: not asked for. */
+/* Makes a model without parameters of the users and items with training interactions, renumbered. It owns copies
+ * of ids, interactions and settings. node (users + items of the data set) is set to each one's node in the model,
+ * or -1; may be NULL. */
 enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct inmo_train_options *options,
                                    const struct inmo_model_kind *kind, int32_t *node, struct inmo_model **model,
                                    struct inmo_error *error);
 
-/* Writes into it what is known at the end: the exponent that was reached, and the record of the epochs (JSON,
- * without the brackets). */
+/* Adds what is known at the end of training: the final exponent, and the record of the epochs (JSON, without the
+ * brackets). */
 enum inmo_status inmo_export_stamp(struct inmo_model *model, double alpha_reached, const char *epochs,
                                    struct inmo_error *error);
 

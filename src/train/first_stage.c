@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The caller's hooks, told which stage it is. */
+/* Hooks that pass everything on to the caller's, with the name of the stage. */
 static void log_stage(void *context, enum inmo_level level, const char *sentence)
 {
     inmo_note(context, level, "%s", sentence);
@@ -25,8 +25,8 @@ static int is_stage_interrupted(void *context)
     return inmo_is_interrupted(context);
 }
 
-/* Whether there is a file to resume from that is not of the first stage: of the second, or something that will
- * be refused there. */
+/* Whether there is a checkpoint to resume from that is not of the first stage. It is of the second, or the second
+ * will refuse it. */
 static enum inmo_status is_past(const struct inmo_train_options *first, int *past, struct inmo_error *error)
 {
     int is_first = 1;
@@ -68,9 +68,9 @@ enum inmo_status inmo_first_stage_copy(const struct inmo_model *model, const str
     enum inmo_status status = inmo_model_bind(model, stepper->graph, &data->users, &data->items, &bound, error);
     if (status)
         return status;
-    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* by the data set's numbers, whatever training's are */
+    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* v: the data set's numbers, not training's */
         int32_t r = inmo_stepper_row(stepper, v);
-        if (r >= 0) /* templates have interactions, and so a row there */
+        if (r >= 0) /* templates have interactions, so the first model has a row for them */
             memcpy(stepper->parameter + (size_t)r * dim, model->parameter + (size_t)bound.row_of_node[v] * dim,
                    dim * sizeof(float));
     }

@@ -44,7 +44,7 @@ enum inmo_status inmo_lazy_make(const struct inmo_block *block, int32_t most, st
     }
     for (int k = 0; k < RING; k++) {
         double left = pow(0.9, k);
-        lazy.decay_m[k] = left < 1e-30 ? 0 : (float)left; /* nothing beside any gradient; no subnormal numbers */
+        lazy.decay_m[k] = left < 1e-30 ? 0 : (float)left; /* negligible; avoids subnormal numbers */
         lazy.decay_root[k] = (float)pow(0.999, 0.5 * k);
     }
     inmo_lazy_reset(&lazy);
@@ -63,11 +63,11 @@ void inmo_lazy_reset(struct inmo_lazy *lazy)
         lazy->start[k] = 1;
 }
 
-/* Update t adds one term to what every row misses that was last updated at t0 = t - k:
+/* Records update t, which adds one term to what every row has missed that was last updated at t0 = t - k:
  *
  *     weight 0.9^k η_t/(1 - 0.9^t),  at a root of v that is 0.999^(k/2) √v · root_bias(t) = √v · start (1 - h)
  *
- * moment has Σ weight h^0 .. Σ weight h^3; pause the mean of the roots and the moments about it. */
+ * moment holds Σ weight h^0 .. Σ weight h^3; pause holds the mean of the roots and the moments about it. */
 static void remember(struct inmo_lazy *lazy, int64_t t, double learning_rate)
 {
     double *sum = lazy->moment, *start = lazy->start;
@@ -87,7 +87,7 @@ static void remember(struct inmo_lazy *lazy, int64_t t, double learning_rate)
         sum[WINDOW + at] += weight * h;
         sum[2 * WINDOW + at] += weight * h * h;
         sum[3 * WINDOW + at] += weight * h * h * h;
-        scale = 1 / (sum[at] + 1e-300); /* a learning rate of 0 adds nothing */
+        scale = 1 / (sum[at] + 1e-300); /* 1e-300: the sum is 0 if all learning rates were */
         mean = sum[WINDOW + at] * scale;
         second = sum[2 * WINDOW + at] * scale;
         third = sum[3 * WINDOW + at] * scale;
@@ -101,7 +101,7 @@ static void remember(struct inmo_lazy *lazy, int64_t t, double learning_rate)
             .third = (float)(third * scale * scale * scale),
         };
     }
-    /* And update t begins an account of its own. */
+    /* Start the sums for rows last updated at t. */
     start[t % WINDOW] = bias;
     for (int part = 0; part < 4; part++)
         sum[part * WINDOW + t % WINDOW] = 0;
@@ -116,7 +116,7 @@ void inmo_lazy_restore(struct inmo_lazy *lazy, int64_t updates)
     lazy->now = updates;
 }
 
-/* What row has missed, up to now. */
+/* What the row has missed up to now. */
 static struct inmo_pause pause_of(const struct inmo_lazy *lazy, int32_t row)
 {
     int64_t t0 = lazy->touched[row], missed = lazy->now - t0;
@@ -130,7 +130,7 @@ static struct inmo_pause pause_of(const struct inmo_lazy *lazy, int32_t row)
     return pause;
 }
 
-/* Too early for the closed form: one step after the other, on a copy of the moments. */
+/* Catches up step by step, on a copy of the moments, while it is too early for the closed form. */
 static void catch_up_early(const struct inmo_lazy *lazy, const struct inmo_kernels *kernels, int32_t row,
                            float *parameter)
 {
@@ -163,7 +163,7 @@ void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, 
         catch_up_early(lazy, kernels, row[n], lazy->current + (first + n) * dim);
 }
 
-/* The chunk from row first on. */
+/* The chunk that starts at row first. */
 static struct inmo_chunk chunk_at(const struct inmo_rows *rows, int64_t first)
 {
     int64_t left = rows->count - first;
@@ -203,7 +203,7 @@ void inmo_lazy_catch_up(struct inmo_lazy *lazy)
     }
 }
 
-/* Of rows that are about to be written. */
+/* The pauses of rows that are about to be written. */
 static void pauses_of(struct inmo_lazy *lazy, const int32_t *row, int32_t count, struct inmo_pause *pause)
 {
     for (int32_t n = 0; n < count; n++) {
@@ -224,7 +224,7 @@ void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const s
 void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
 {
     remember(lazy, lazy->now + 1, learning_rate);
-    if (lazy->now % (RING / 2) == 0) /* no row may be left alone for a whole round */
+    if (lazy->now % (RING / 2) == 0) /* no row may fall a whole ring behind */
         inmo_lazy_catch_up(lazy);
 }
 

@@ -8,7 +8,7 @@
 enum { CHUNK = INMO_LAZY_CHUNK };
 _Static_assert((int)CHUNK >= (int)INMO_TRIPLES_CHUNK, "triples->term has room for a term of each chunk");
 
-/* Rows of one kind, in chunks; chunk n is always done by thread n % threads. */
+/* Rows of one kind, in chunks; thread n % threads always handles chunk n. */
 struct span {
     int32_t first, end, chunks;
 };
@@ -18,7 +18,7 @@ static struct span span_of(int32_t first, int32_t end)
     return (struct span){first, end, (end - first + CHUNK - 1) / CHUNK};
 }
 
-/* Empty where there is no such chunk. */
+/* Empty if there is no such chunk. */
 static struct inmo_chunk chunk_of(const struct inmo_rows *rows, struct span span, int32_t chunk)
 {
     int32_t first = span.first + chunk * CHUNK, left = span.end - first;
@@ -27,7 +27,7 @@ static struct inmo_chunk chunk_of(const struct inmo_rows *rows, struct span span
     return (struct inmo_chunk){left < CHUNK ? left : CHUNK, rows->node + first};
 }
 
-/* Gradients and Adam; returns what l2 adds to the loss. */
+/* Computes gradients and applies Adam. Returns what l2 adds to the loss. */
 static double write_chunk(const struct inmo_triples *triples, const struct inmo_grouping *grouping, int32_t first,
                           int32_t count, struct inmo_chunk next, struct inmo_adam adam, struct inmo_lazy *lazy)
 {

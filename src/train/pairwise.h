@@ -1,14 +1,14 @@
-/* pairwise.h - a whole BPR step of matrix factorization, where a row's numbers are touched while they are near.
+/* pairwise.h - a fused BPR step of matrix factorization that handles each row while it is in the cache.
  *
- * What takes the time of such a step is getting rows, each with two moments, from anywhere in memory. So:
+ * Such a step spends its time fetching rows, each with two moments, from random places in memory. So:
  *
  *     1  read the items of the batch
- *     2  users, a few at a time: read, their triples' losses, their gradients, write
- *     3  items: gradients, write; in reverse, those read last first, as they may still be in the core's cache
+ *     2  users, a few at a time: read, compute the losses of their triples and their gradients, write
+ *     3  items: compute gradients, write; in reverse order, as the last ones read may still be in the core's cache
  *
- * A user's row comes and goes once; an item's must wait for the users of all its triples. Gradients never leave the
- * registers. The parameters have the bytes that reading, judging and writing one after the other gives (step.c), at
- * any number of threads; the loss is the same sum in another order. */
+ * A user's row is fetched once; an item's row must wait for the users of all its triples. Gradients stay in
+ * registers. The parameters are the same, byte for byte, as with separate passes (step.c), at any number of
+ * threads; the loss is the same sum in another order. */
 #ifndef INMO_TRAIN_PAIRWISE_H
 #define INMO_TRAIN_PAIRWISE_H
 

@@ -1,5 +1,5 @@
-/* parts_learner.c - provider x backbone with a loss as a learner: a stepper, and what a scorer and an export need
- * of it. Validation sees the parameters where they are; nothing is copied for it but the representations. */
+/* parts_learner.c - the learner for provider x backbone with a loss: a stepper, and what scorer and export need of
+ * it. Validation reads the parameters in place; only the representations are copied. */
 #include "base/memory.h"
 #include "graph/order.h"
 #include "train/export.h"
@@ -12,10 +12,10 @@
 struct parts {
     struct inmo_learner learner; /* must be first */
     struct inmo_learner_setup setup;
-    struct inmo_graph *graph;       // training's
-    struct inmo_graph *data_graph;  // the same in the data set's numbers, if a scorer asks for it; else NULL
+    struct inmo_graph *graph;       // in training's numbers
+    struct inmo_graph *data_graph;  // the same in the data set's numbers, if the scorer needs it; else NULL
     struct inmo_stepper *stepper;
-    struct inmo_model model;          // a view of the stepper's parameters, without ids; owns nothing
+    struct inmo_model model;          // refers to the stepper's parameters; has no ids and owns nothing
     struct inmo_model_binding bound;  // likewise
 };
 
@@ -44,13 +44,13 @@ static enum inmo_status build_graphs(struct parts *parts, struct inmo_error *err
         inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->graph, error);
     if (!status && inmo_steps_over_graph(parts->setup.kind))
         status = inmo_graph_order(&parts->graph, options->order, parts->setup.hooks, error);
-    /* Walks of a ranking start from histories, which have the data set's numbers. */
+    /* Walks start from histories, which are in the data set's numbers. */
     if (!status && parts->graph->origin && options->walks > 0 && inmo_csr_count(&data->valid) > 0)
         status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->data_graph, error);
     return status;
 }
 
-/* What a scorer takes: a model that stands on the stepper's own arrays. */
+/* Makes the model for the scorer; it refers to the stepper's arrays. */
 static void make_view(struct parts *parts)
 {
     const struct inmo_train_options *options = parts->setup.options;
@@ -125,13 +125,13 @@ static size_t parts_arrays(const struct inmo_learner *learner, struct inmo_tenso
     return 2;
 }
 
-/* A row that was touched has seen some of the updates done, and not so few that the ring has forgotten them. */
+/* A touched row must not be ahead of the updates, nor so far behind that the ring has forgotten what it missed. */
 static const char *parts_check(const struct inmo_learner *learner, int64_t step)
 {
     const struct inmo_stepper *stepper = parts_of(learner)->stepper;
     const struct inmo_lazy *lazy = &stepper->lazy;
     int64_t updates = inmo_stepper_updates(stepper, step);
-    /* Between two stages, before the next one begins Adam anew, rows have seen the updates of the last. */
+    /* Between two stages, before the next one resets Adam, rows still count the updates of the last. */
     int64_t most = updates > 0 ? updates : step;
     if (!lazy->touched)
         return NULL;
@@ -154,7 +154,7 @@ static void parts_restored(struct inmo_learner *learner, int64_t step)
         inmo_lazy_restore(&stepper->lazy, inmo_stepper_updates(stepper, step));
 }
 
-/* Parameters of the nodes that the model has, and which of them each row belongs to. */
+/* Copies the parameters of the nodes that the model has, and sets which node each row belongs to. */
 static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, const float *from, const int32_t *node,
                                         struct inmo_model *model, struct inmo_error *error)
 {
@@ -171,7 +171,7 @@ static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, cons
         inmo_free(node_of_row);
         return inmo_fail_memory(error, "the model");
     }
-    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* in the data set's order, whatever training's was */
+    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* v: the data set's numbers, not training's */
         int32_t r = inmo_stepper_row(stepper, v);
         if (node[v] < 0 || r < 0)
             continue;
@@ -187,7 +187,7 @@ static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, cons
     if (provider->templates)
         model->node_of_row = node_of_row;
     else
-        inmo_free(node_of_row); /* a row for every node, in order */
+        inmo_free(node_of_row); /* every node has a row, in order */
     return INMO_OK;
 }
 

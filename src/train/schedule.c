@@ -1,4 +1,4 @@
-/* schedule.c - what changes over the epochs of a training: the normalization exponent and the learning rate. */
+/* schedule.c - what changes over the epochs: the normalization exponent and the learning rate. */
 #include "train/trainer.h"
 
 #include <math.h>

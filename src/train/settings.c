@@ -1,4 +1,4 @@
-/* settings.c - the one table of training options, and what holds between them. */
+/* settings.c - the table of training options, and the checks that involve several of them. */
 #include "train/settings.h"
 
 #include "base/setting.h"
@@ -15,7 +15,7 @@
 
 static struct inmo_setting table[] = {
     {"model", 's', AT(model), 0, 0, NULL, "Model", "NAME",
-     NULL}, /* choices and help are those of the table of models, */
+     NULL}, /* choices and help come from the table of models, */
     {"dim", 'i', AT(dim), 1, 4096, NULL, "Model", "D", "Embedding size."},
     {"layers", 'i', AT(layers), 0, 16, NULL, "Model", "K", "Graph layers (lightgcn, ngcf and imc models)."},
     {"user-templates", 'r', AT(user_templates), 1e-9, 1, NULL, "Model", "SHARE",
@@ -100,7 +100,7 @@ static struct inmo_setting table[] = {
     {"patience", 'i', AT(patience), 1, 1000000, NULL, "Training", "N",
      "Stop after this many epochs without a better validation score."},
     {"epochs", 'i', AT(epochs), 1, 1000000, NULL, "Training", "N", "Maximum number of epochs."},
-    /* From here on: where and how long, not what. */
+    /* From here on: options that steer the run and do not change the model. */
     {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Run", "S", "Stop after this wall time; 0: no limit."},
     {"checkpoint", 's', AT(checkpoint), 0, 0, NULL, "Run", "FILE", "File for checkpoints."},
     {"checkpoint-seconds", 'r', AT(checkpoint_seconds), 0, 1e9, NULL, "Run", "S", "Time between checkpoints."},
@@ -109,7 +109,7 @@ static struct inmo_setting table[] = {
 
 enum { SETTINGS = sizeof table / sizeof *table };
 
-/* What other tables say, put in once. */
+/* Fills in what comes from other tables. */
 static void complete_table(void)
 {
     for (size_t n = 0; n < SETTINGS; n++)
@@ -137,7 +137,7 @@ size_t inmo_train_settings_of_model(void)
 
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options)
 {
-    if (setting->offset == AT(epochs)) /* a schedule is stretched over the epochs */
+    if (setting->offset == AT(epochs)) /* the schedule spans all epochs */
         return strcmp(options->schedule, "constant") == 0;
     return setting->offset == AT(patience);
 }
@@ -161,7 +161,7 @@ enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *option
     inmo_recipe_plain(options, kind);
     inmo_recipe_take(options, kind, !recipe || strcmp(recipe, "fast") == 0);
     if (recipe && strcmp(recipe, "paper") == 0)
-        options->least_steps = 0; /* the batch is as large as the paper says */
+        options->least_steps = 0; /* keeps the paper's batch size */
     return INMO_OK;
 }
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Makes the batch of this step, and those after it, if that has not been done. Returns its place among them. */
+/* Makes the batch of this step, and some after it, unless it is there. Returns its index among them. */
 static int64_t prepare(struct inmo_stepper *stepper, int64_t step)
 {
     if (stepper->first < 0 || step < stepper->first || step >= stepper->first + stepper->ahead) {
@@ -24,18 +24,18 @@ static int64_t prepare(struct inmo_stepper *stepper, int64_t step)
     return step - stepper->first;
 }
 
-/* Notes where the rows of the step are, for models that ask; marked 0: marks every row as absent again. */
+/* Sets the positions of the step's rows, for models that need them; marked 0: clears them again. */
 static void mark_positions(struct inmo_stepper *stepper, int marked)
 {
     const struct inmo_rows *rows = &stepper->rows;
-    if (!stepper->position || stepper->loss->names_all) /* there they never change */
+    if (!stepper->position || stepper->loss->names_all) /* names_all: positions never change */
         return;
     for (int32_t n = 0; n < rows->count; n++)
         stepper->position[rows->node[n]] = marked ? n : -1;
 }
 
-/* λ for each place, where the loss does not add squared norms by itself. In a mean over pairs a place of a user is
- * in all of its positive's pairs, a place of an item in one. */
+/* λ for each place, if the loss does not add squared norms itself. In a mean over pairs, a user's place counts for
+ * all pairs of its positive, an item's place for one. */
 static struct inmo_norms norms_of(const struct inmo_stepper *stepper, int dim, struct inmo_columns columns)
 {
     double l2 = stepper->options->l2 / stepper->options->batch;
@@ -44,7 +44,7 @@ static struct inmo_norms norms_of(const struct inmo_stepper *stepper, int dim, s
                                columns};
 }
 
-/* The stage of pretraining that a step belongs to; the number of stages: none of them. */
+/* The pretraining stage of a step; after pretraining, the number of stages. */
 static int stage_of(const struct inmo_stepper *stepper, int64_t step)
 {
     int64_t steps = inmo_stepper_steps_per_epoch(stepper) * stepper->options->pretrain,
@@ -59,7 +59,7 @@ static struct inmo_columns columns_of(const struct inmo_stepper *stepper, int64_
     return stepper->head->trains(width, stage_of(stepper, step));
 }
 
-/* The loss of pairs, whatever scores them. */
+/* The loss on pairs, scored by the head. */
 static double judge_pairs(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, int64_t step,
                           const float *r)
 {
@@ -97,7 +97,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     float *r, *de;
     double loss;
 
-    /* the batch; e = provider(parameters), r = backbone(e); loss and dr */
+    /* batch; e = provider(parameters), r = backbone(e); loss and dr */
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
     mark_positions(stepper, 1);
     provider->begin(stepper->provider, inmo_stepper_weights(stepper), &moment);
@@ -116,7 +116,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     loss = stepper->head ? judge_pairs(stepper, grouping, step, r)
                          : stepper->loss->judge(stepper->loss_state, grouping, r, stepper->dr);
 
-    /* and back: de, then the gradient of the parameters */
+    /* backward: de, then the gradient of the parameters */
     if (stepper->item_scale)
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, stepper->dr);
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
@@ -139,7 +139,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     return loss;
 }
 
-/* Some of the rows that follow the provider's. */
+/* Applies Adam to some of the rows after the provider's. */
 static void update_weights(struct inmo_stepper *stepper, int64_t first, int64_t rows, struct inmo_adam adam,
                            const float *gradient)
 {

@@ -1,5 +1,5 @@
-/* stepper.c - everything a training step needs, made once before the first: templates, starting parameters,
- * samplers, buffers. The step itself is in step.c. */
+/* stepper.c - makes everything a training step needs: templates, starting parameters, samplers, buffers. The step
+ * itself is in step.c. */
 #include "train/step.h"
 
 #include "base/memory.h"
@@ -47,7 +47,7 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
     inmo_free(stepper);
 }
 
-/* Templates, and the row each has in the parameter block. */
+/* Chooses the templates and gives each a row in the parameter block. */
 static enum inmo_status bind_templates(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
                                        struct inmo_error *error)
 {
@@ -80,7 +80,7 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, const struc
     return status;
 }
 
-/* number (provider_rows): the rows', if nodes had kept the data set's numbers. */
+/* number (provider_rows): the row numbers if the nodes had the data set's numbers. */
 static void number_rows(const struct inmo_stepper *stepper, int64_t *number)
 {
     int64_t rank = 0;
@@ -91,7 +91,7 @@ static void number_rows(const struct inmo_stepper *stepper, int64_t *number)
         number[rank] = rank;
 }
 
-/* Each part starts its own parameters. */
+/* Lets each part set its starting parameters. */
 static enum inmo_status start_parameters(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
                                          struct inmo_error *error)
 {
@@ -134,13 +134,13 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, const str
     return status;
 }
 
-/* Whether the self-enhanced loss is asked for, of a provider that has one. */
+/* Whether the self-enhanced loss is used: the options ask for it and the provider supports it. */
 static int is_self_enhanced(const struct inmo_stepper *stepper)
 {
     return stepper->kind->provider->diagonal > 0 && stepper->options->self_weight > 0;
 }
 
-/* The batches that are made at once, and where their nodes are. */
+/* Allocates the batches that are made at once, and the positions of nodes. */
 static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     enum { PLACES = 1 << 17, MOST = 16 };
@@ -164,12 +164,12 @@ static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_e
         if (!stepper->position)
             return inmo_fail_memory(error, "the batches");
         for (int32_t v = 0; v < nodes; v++)
-            stepper->position[v] = names_all ? v : -1; /* where a batch is all nodes, none ever moves */
+            stepper->position[v] = names_all ? v : -1; /* a batch of all nodes: positions never change */
     }
     return status;
 }
 
-/* Where L2 falls. Where r is e the two are the same, and some losses add it more cheaply. */
+/* Whether L2 applies to r. If r is e the two are the same, and some losses add it more cheaply. */
 static int is_l2_on_r(const struct inmo_stepper *stepper)
 {
     int same = stepper->kind->backbone->passes_through && stepper->options->popularity == 0;
@@ -177,7 +177,7 @@ static int is_l2_on_r(const struct inmo_stepper *stepper)
            (stepper->loss->l2 == INMO_L2_FUSED && same);
 }
 
-/* The loss, whatever it is, and what stands beside it. */
+/* Makes the loss, and the self-enhanced loss if it is used. */
 static enum inmo_status make_losses(struct inmo_stepper *stepper, const struct inmo_csr *train,
                                     struct inmo_error *error)
 {

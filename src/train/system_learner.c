@@ -1,6 +1,6 @@
-/* system_learner.c - a standalone model (model/system.h) as a learner, by steps or in closed form. Training happens
- * in the model's own numbers (users and items with training interactions), so that its tensors need no renumbering;
- * validation in the data set's, through the same binding by ids as every evaluation. */
+/* system_learner.c - the learner for standalone models (model/system.h), by steps or in closed form. Training uses
+ * the model's numbers (users and items with training interactions), so that tensors need no renumbering.
+ * Validation uses the data set's numbers and binds by ids, like every evaluation. */
 #include "base/memory.h"
 #include "train/export.h"
 #include "train/learner.h"
@@ -8,13 +8,14 @@
 #include <string.h>
 
 struct standalone {
-    struct inmo_learner learner; /* must be first; its block: tensors of all shapes, so rows of one number */
+    /* must be first; its block holds tensors of all shapes, so its rows have one column */
+    struct inmo_learner learner;
     const struct inmo_train_options *options;
     const struct inmo_system *system;
     struct inmo_model *model;              // ids, interactions, tensors
     struct inmo_graph *graph;              // its training interactions
     struct inmo_graph *data_graph;         // the same in the data set's numbers
-    struct inmo_model_binding bound;       // to it
+    struct inmo_model_binding bound;       // of the model to data_graph
     struct inmo_learning_state *learning;  // NULL for a closed form
 };
 
@@ -35,11 +36,11 @@ static void system_destroy(struct inmo_learner *learner)
     inmo_model_unbind(&self->bound);
     inmo_graph_free(self->data_graph);
     inmo_graph_free(self->graph);
-    inmo_model_free(self->model); /* and with it the block's parameters */
+    inmo_model_free(self->model); /* frees the block's parameters too */
     inmo_free(self);
 }
 
-/* One block for all tensors, each a stretch of it. */
+/* Allocates one block for all tensors, one after the other. */
 static enum inmo_status lay_out(struct standalone *self, struct inmo_error *error)
 {
     const struct inmo_learning *learning = self->system->learning;
@@ -68,7 +69,7 @@ static enum inmo_status lay_out(struct standalone *self, struct inmo_error *erro
     return status;
 }
 
-/* Ids, both graphs and the binding between them: what both ways need. */
+/* Makes what both ways need: ids, both graphs, and the binding. */
 static enum inmo_status make(const struct inmo_learner_setup *setup, const struct inmo_learner_type *type,
                              struct standalone **out, struct inmo_error *error)
 {

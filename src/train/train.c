@@ -1,9 +1,9 @@
-/* train.c - the loop: epochs of steps, a validation after each, the best one kept. What takes the steps is a
- * learner (learner.h), whatever the model; a closed form is one fit and one validation. Validation goes through the
- * scorer that also serves, over the parameters of the moment.
+/* train.c - the training loop: epochs of steps, validation between them, the best epoch kept. A learner
+ * (learner.h) takes the steps, whatever the model; a closed form is one fit and one validation. Validation scores
+ * the current parameters with the scorer that also serves requests.
  *
- * The run between two steps is struct inmo_trainer; a checkpoint is that structure in a file. Time appears only
- * in what is reported, never in what is computed or saved. */
+ * struct inmo_trainer is the state between two steps; a checkpoint is that structure in a file. Time affects only
+ * what is reported and when to stop, never what is computed. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "eval/validate.h"
@@ -20,19 +20,19 @@
 
 enum { VALIDATION_K = 20 };
 
-/* What one call of inmo_train has at hand besides the state of the run. */
+/* What one call of inmo_train needs besides the state of the run. */
 struct run {
     struct inmo_trainer trainer;
-    struct inmo_train_options options; /* the caller's, with the batch that this log takes */
+    struct inmo_train_options options; /* the caller's, with the batch size adapted to the log */
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
-    struct inmo_model *first_stage;      // of one that has just ended, else NULL
-    struct inmo_validation *validation;  // NULL: there is nothing to validate with
-    struct inmo_scorer scorer;           // of the learner's model, refreshed for each validation
-    double start, step_seconds;          /* begin of the call; spent in steps */
+    struct inmo_model *first_stage;      // the model of a first stage that has just ended, else NULL
+    struct inmo_validation *validation;  // NULL: there is no validation data
+    struct inmo_scorer scorer;           // scores the learner's model; refreshed for each validation
+    double start, step_seconds;          /* time of the call; seconds spent in steps */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
-    const char *stopped; /* NULL: goes on */
+    const char *stopped; /* why the run stopped; NULL: it goes on */
 };
 
 static int32_t all_epochs(const struct inmo_trainer *trainer)
@@ -77,8 +77,8 @@ static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks
     return status ? status : inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
 }
 
-/* Asked between epochs. Only an epoch that was validated can end the patience: with a patience shorter than the
- * time between validations a run would otherwise stop before the first one. */
+/* Checked between epochs. Only a validated epoch can exhaust the patience; otherwise a run whose patience is
+ * shorter than the interval between validations would stop before the first one. */
 static int out_of_patience(const struct run *run)
 {
     const struct inmo_trainer *trainer = &run->trainer;
@@ -94,7 +94,7 @@ static void catch_up(const struct inmo_trainer *trainer)
         trainer->learner->type->catch_up(trainer->learner);
 }
 
-/* The end of an epoch: record, validation, the best one kept, early stopping. */
+/* Ends an epoch: validates, keeps the best parameters, writes the record, checks early stopping. */
 static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -104,9 +104,9 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
     enum inmo_status status = INMO_OK;
     trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
     trainer->loss_sum = 0;
-    catch_up(trainer); /* after every epoch, validated or not, so that all runs do it alike */
+    catch_up(trainer); /* after every epoch, validated or not: the result must not depend on when it is validated */
     if (run->validation && done > 0 && (done % options->eval_every == 0 || done == options->epochs)) {
-        /* not interruptible: it is short, and a run that stops between steps resumes exactly */
+        /* no hooks: validation is short, and a run must stop between steps to resume exactly */
         status = validate(run, NULL, &score, error);
         if (status)
             return status;
@@ -128,7 +128,7 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
 static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct inmo_error *error)
 {
     const struct inmo_train_options *options = trainer->options;
-    if (!trainer->learner->block.m) /* solved, not descended: no learning rate */
+    if (!trainer->learner->block.m) /* a solver, without a learning rate */
         return inmo_fail(
             error, INMO_NUMERIC,
             "the solution is not finite in epoch %d (step %lld); try a larger `l2` (now %g) or a larger "
@@ -163,7 +163,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     enum inmo_status status = INMO_OK;
     show(run, 1);
     if (out_of_patience(run))
-        run->stopped = "patience"; /* resumed after it had stopped */
+        run->stopped = "patience"; /* the resumed run had stopped already */
     while (!status && !run->stopped && trainer->epoch < all_epochs(trainer)) {
         int64_t end = ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
         while (!status && trainer->step < end) {
@@ -208,7 +208,7 @@ static enum inmo_status set_up_validation(struct run *run, struct inmo_error *er
     return status;
 }
 
-/* What a run by steps has beside the learner: its fingerprint, its record, and the best epoch's parameters. */
+/* Sets up what a run by steps needs besides the learner: fingerprint, record, and the best epoch's parameters. */
 static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -237,7 +237,7 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
     return INMO_OK;
 }
 
-/* From the checkpoint, if there is one. */
+/* Resumes from the checkpoint, if there is one. */
 static enum inmo_status resume(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -256,7 +256,7 @@ static enum inmo_status resume(struct run *run, struct inmo_error *error)
     return status;
 }
 
-/* Everything is allocated here, before the first step. */
+/* Allocates everything before the first step. */
 static enum inmo_status set_up(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -268,7 +268,7 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
         return status;
     status = set_up_steps(run, error);
     if (!status && run->first_stage)
-        status = save_checkpoint(run, error); /* the first stage is over for good */
+        status = save_checkpoint(run, error); /* from here on a resumed run skips the first stage */
     else if (!status && trainer->options->resume)
         status = resume(run, error);
     return status;
@@ -302,7 +302,7 @@ static void fill_report(const struct run *run, struct inmo_train_report *report)
     };
 }
 
-/* A closed form: all at once, validated only to be reported. */
+/* Fits a closed form; validation is only for the report. */
 static enum inmo_status solve(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -313,18 +313,18 @@ static enum inmo_status solve(struct run *run, struct inmo_error *error)
     return status;
 }
 
-/* By steps, to the end or as far as time allows. */
+/* Trains by steps, to the end or until time is up. */
 static enum inmo_status run_steps(struct run *run, struct inmo_error *error)
 {
     enum inmo_status status = train_loop(run, error);
     if (!status && strcmp(run->stopped, "patience") != 0)
-        status = save_checkpoint(run, error); /* so that a later call can go farther */
+        status = save_checkpoint(run, error); /* so that a later call can train further */
     if (!status)
-        catch_up(&run->trainer); /* after the checkpoint: a run that goes on has not done it here */
+        catch_up(&run->trainer); /* after the checkpoint: an uninterrupted run would not catch up here */
     return status;
 }
 
-/* The epoch whose parameters the model has. */
+/* The epoch that the model's parameters come from. */
 static int32_t epoch_kept(const struct inmo_trainer *trainer)
 {
     int is_between = trainer->step == (int64_t)trainer->epoch * trainer->steps_per_epoch;
@@ -336,7 +336,7 @@ static enum inmo_status finish(struct run *run, struct inmo_model **out, struct 
     struct inmo_trainer *trainer = &run->trainer;
     struct inmo_model *model = NULL;
     enum inmo_status status;
-    inmo_scorer_close(&run->scorer); /* the model it scores with may be given away */
+    inmo_scorer_close(&run->scorer); /* export_model may hand over the model it scores with */
     status =
         trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
     if (!status)
