@@ -27,7 +27,8 @@ static enum inmo_status put_in_place(struct inmo_view *view, struct inmo_snapsho
     view->overlay = later;
     view->snapshot = snapshot;
     view->happenings -= taken;
-    memmove(view->happening, view->happening + taken, view->happenings * sizeof *view->happening);
+    if (view->happenings > 0)
+        memmove(view->happening, view->happening + taken, view->happenings * sizeof *view->happening);
     view->freshness.pending = view->happenings;
     view->freshness.refreshes++;
     view->freshness.seconds = seconds;
@@ -54,9 +55,9 @@ static enum inmo_status copy_happenings(struct inmo_view *view, struct inmo_happ
     *users = inmo_names_count(&view->users);
     *items = inmo_names_count(&view->items);
     *copy = inmo_alloc(*count, sizeof **copy);
-    if (*copy)
+    if (*copy && *count > 0) /* a view that was told nothing has no array */
         memcpy(*copy, view->happening, *count * sizeof **copy);
-    else
+    if (!*copy)
         status = inmo_fail_memory(error, "the events");
     inmo_view_unlock(view);
     return status;
