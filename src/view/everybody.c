@@ -25,7 +25,8 @@ struct stretch {
     int32_t *candidate;        // items that are on offer and allowed by the query
     int32_t *who, *top_item;   // (STRETCH), (STRETCH, k)
     float *top_score;          // (STRETCH, k)
-    uint8_t *how;              // (STRETCH) TOGETHER, ALONE or NOT for each user
+    int32_t users;             /* of the view */
+    uint8_t *how;              // (users) TOGETHER, ALONE or NOT
     struct inmo_entry *entry;  // (k)
 };
 
@@ -53,11 +54,12 @@ static void mark(const struct inmo_view *view, const char *const *id, size_t cou
     }
 }
 
-/* Finds the items that may be in any list. */
+/* The items that may be in a list at all. Under the view's lock. */
 static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_error *error)
 {
     const struct inmo_snapshot *snapshot = stretch->snapshot;
     const struct inmo_query *query = stretch->query;
+    const struct inmo_numbers *gone = &stretch->view->overlay.gone;
     int32_t items = snapshot->graph->items, count = 0;
     uint8_t *closed = inmo_alloc((size_t)items, 1);
     stretch->candidate = inmo_alloc((size_t)items, sizeof *stretch->candidate);
@@ -66,14 +68,11 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
         return inmo_fail_memory(error, "the recommendations");
     }
     memset(closed, query->allow != NULL, (size_t)items);
-    inmo_view_read_lock(stretch->view);
     if (query->allow)
         mark(stretch->view, query->allow, query->allow_count, 0, items, closed);
     mark(stretch->view, query->deny, query->deny_count, 1, items, closed);
-    for (int32_t n = 0; n < stretch->view->overlay.gone.count; n++)
-        if (stretch->view->overlay.gone.number[n] < items)
-            closed[stretch->view->overlay.gone.number[n]] = 1;
-    inmo_view_unlock(stretch->view);
+    for (int32_t n = 0; n < gone->count; n++)
+        closed[gone->number[n]] = 1;
     for (int32_t i = 0; i < items; i++)
         if (!closed[i] && !(snapshot->unoffered && snapshot->unoffered[i]))
             stretch->candidate[count++] = i;
@@ -81,6 +80,42 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
     stretch->job.candidate = count < items ? stretch->candidate : NULL;
     stretch->job.candidates = count;
     return INMO_OK;
+}
+
+/* Under the view's lock. */
+static uint8_t how_to_rank(const struct stretch *stretch, int32_t u)
+{
+    const struct inmo_snapshot *snapshot = stretch->snapshot;
+    const struct inmo_overlay *overlay = &stretch->view->overlay;
+    if (u >= snapshot->graph->users || inmo_overlay_change(overlay, u) ||
+        (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
+        return inmo_overlay_has_user(overlay, u) &&
+                       (inmo_kind_serves_unseen(snapshot->model->kind) ||
+                        (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0))
+                   ? ALONE
+                   : NOT;
+    if (inmo_snapshot_is_gone(snapshot, u) || !inmo_is_served(snapshot->model, &snapshot->bound, u))
+        return NOT;
+    return inmo_user_falls_back(snapshot->model, &snapshot->bound, u) ? ALONE : TOGETHER;
+}
+
+/* Takes the snapshot and what has happened since, at one moment: a refresh that ends while lists are made must not
+ * bring back what was forgotten or seen before they were asked for. */
+static enum inmo_status look(struct stretch *stretch, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    inmo_view_read_lock(stretch->view);
+    stretch->snapshot = inmo_snapshot_hold(stretch->view->snapshot);
+    stretch->users = inmo_names_count(&stretch->view->users);
+    stretch->how = inmo_alloc((size_t)stretch->users, 1);
+    if (!stretch->how)
+        status = inmo_fail_memory(error, "the recommendations");
+    for (int32_t u = 0; u < stretch->users && !status; u++)
+        stretch->how[u] = how_to_rank(stretch, u);
+    if (!status)
+        status = choose_candidates(stretch, error);
+    inmo_view_unlock(stretch->view);
+    return status;
 }
 
 static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks *hooks, struct inmo_error *error)
@@ -95,11 +130,10 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     stretch->who = inmo_alloc(STRETCH, sizeof *stretch->who);
     stretch->top_item = inmo_alloc(STRETCH * k, sizeof *stretch->top_item);
     stretch->top_score = inmo_alloc(STRETCH * k, sizeof *stretch->top_score);
-    stretch->how = inmo_alloc(STRETCH, 1);
     stretch->entry = inmo_alloc(k, sizeof *stretch->entry);
     stretch->column = inmo_alloc((size_t)graph->edges, sizeof *stretch->column);
-    if (!stretch->work || !stretch->who || !stretch->top_item || !stretch->top_score || !stretch->how ||
-        !stretch->entry || !stretch->column)
+    if (!stretch->work || !stretch->who || !stretch->top_item || !stretch->top_score || !stretch->entry ||
+        !stretch->column)
         return inmo_fail_memory(error, "the recommendations");
     for (int64_t e = 0; e < graph->edges; e++)
         stretch->column[e] = graph->neighbour[e] - graph->users;
@@ -113,35 +147,17 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
         if (status)
             return status;
     }
-    return choose_candidates(stretch, error);
+    return INMO_OK;
 }
 
-/* Decides how to make each user's list; users to rank together go to job.who. Returns the number of users in the
- * stretch. */
-static int32_t sort_users(struct stretch *stretch, int32_t first, int32_t users)
+/* Puts the users of a stretch that are ranked together into job.who. Returns how many users it has. */
+static int32_t gather_users(struct stretch *stretch, int32_t first)
 {
-    const struct inmo_snapshot *snapshot = stretch->snapshot;
-    int32_t count = users - first < STRETCH ? users - first : STRETCH;
+    int32_t count = stretch->users - first < STRETCH ? stretch->users - first : STRETCH;
     stretch->job.count = 0;
-    inmo_view_read_lock(stretch->view);
-    for (int32_t n = 0; n < count; n++) {
-        int32_t u = first + n;
-        const struct inmo_overlay *overlay = &stretch->view->overlay;
-        if (u >= snapshot->graph->users || inmo_overlay_change(overlay, u) ||
-            (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
-            stretch->how[n] = inmo_overlay_has_user(overlay, u) &&
-                                      (inmo_kind_serves_unseen(snapshot->model->kind) ||
-                                       (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0))
-                                  ? ALONE
-                                  : NOT;
-        else if (inmo_snapshot_is_gone(snapshot, u) || !inmo_is_served(snapshot->model, &snapshot->bound, u))
-            stretch->how[n] = NOT;
-        else
-            stretch->how[n] = inmo_user_falls_back(snapshot->model, &snapshot->bound, u) ? ALONE : TOGETHER;
-        if (stretch->how[n] == TOGETHER)
+    for (int32_t u = first; u < first + count; u++)
+        if (stretch->how[u] == TOGETHER)
             stretch->who[stretch->job.count++] = u;
-    }
-    inmo_view_unlock(stretch->view);
     return count;
 }
 
@@ -163,12 +179,12 @@ static enum inmo_status hand_out(struct stretch *stretch, int32_t first, int32_t
     const struct inmo_rank *job = &stretch->job;
     int32_t together = 0;
     for (int32_t n = 0; n < count; n++) {
-        const char *user = stretch->how[n] == NOT ? NULL : inmo_view_user_name(stretch->view, first + n);
+        const char *user = stretch->how[first + n] == NOT ? NULL : inmo_view_user_name(stretch->view, first + n);
         const struct inmo_entry *entry = stretch->entry;
         size_t found = 0;
         if (!user)
             continue;
-        if (stretch->how[n] == ALONE) {
+        if (stretch->how[first + n] == ALONE) {
             const struct inmo_list *list = NULL;
             enum inmo_status status = ask_alone(stretch, user, &list, error);
             if (status)
@@ -197,7 +213,6 @@ enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct i
                                     void *context, struct inmo_error *error)
 {
     struct stretch stretch = {.view = view, .query = query};
-    int32_t users;
     enum inmo_status status = inmo_check_query(query, error);
     if (!status)
         status = inmo_check_k(query->k, error);
@@ -205,14 +220,12 @@ enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct i
         status = inmo_fail(error, INMO_USAGE, "lists for all users take no user and no items");
     if (status)
         return status;
-    inmo_view_read_lock(view);
-    stretch.snapshot = inmo_snapshot_hold(view->snapshot);
-    users = inmo_names_count(&view->users);
-    inmo_view_unlock(view);
-    status = prepare(&stretch, hooks, error);
-    for (int32_t first = 0; first < users && !status; first += STRETCH) {
-        struct inmo_progress progress = {"recommending", first, users, "users", 0, NAN, NAN, NAN};
-        int32_t count = sort_users(&stretch, first, users);
+    status = look(&stretch, error);
+    if (!status)
+        status = prepare(&stretch, hooks, error);
+    for (int32_t first = 0; first < stretch.users && !status; first += STRETCH) {
+        struct inmo_progress progress = {"recommending", first, stretch.users, "users", 0, NAN, NAN, NAN};
+        int32_t count = gather_users(&stretch, first);
         inmo_report_progress(hooks, &progress);
         if (inmo_is_interrupted(hooks))
             status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while recommending");
