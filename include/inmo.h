@@ -511,13 +511,15 @@ struct inmo_event {
  *       serve unseen users only leave the item out of the list;
  *     - a new item: on the next request, folded in from its users, if the model can offer unseen items;
  *     - the lists of all other users: on the next refresh.
- * A repeated event changes nothing. Errors: USAGE (an empty id), MEMORY. */
+ * A repeated event changes nothing. Errors: USAGE (names the event: an id that is empty, longer than 4096 bytes or
+ * not UTF-8), MEMORY. */
 INMO_API enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
                                             struct inmo_error *error);
 /* Forgets a user (item NULL), an item (user NULL) or one interaction. From the next request on, a forgotten user
  * is unknown and a forgotten item is in no list. From the next refresh on, no representation depends on them, and
  * what the model learned about them (their template) is not used again. Trained parameters of others do not
- * change. A forgotten item that is observed again comes back with the next refresh. Errors: USAGE (both NULL),
+ * change. A forgotten item that is observed again comes back with the next refresh. A user or item that the model
+ * does not know and that has lost all interactions is unknown from the next refresh on. Errors: USAGE (both NULL),
  * UNKNOWN, MEMORY. */
 INMO_API enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, const char *item,
                                            struct inmo_error *error);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "data/log.h"
+#include "data/value.h"
 #include "view/person.h"
 #include "view/work.h"
 
@@ -229,15 +230,29 @@ static void undo(struct inmo_view *view, size_t keep)
     }
 }
 
+/* What a log would refuse is refused here, too: ids come back in lists, files and answers. */
+static enum inmo_status check_id(const char *id, const char *what, size_t event, struct inmo_error *error)
+{
+    size_t length = id ? strlen(id) : 0;
+    char fault[INMO_SHOWN];
+    if (id && inmo_id_is_good(id, length))
+        return INMO_OK;
+    inmo_id_fault(id ? id : "", length, what, fault);
+    return inmo_fail(error, INMO_USAGE, "event %zu: %s", event, fault);
+}
+
 enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
                                    struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     size_t before;
-    for (size_t n = 0; n < count; n++)
-        if (!events[n].user || !events[n].item || !*events[n].user || !*events[n].item)
-            return inmo_fail(error, INMO_USAGE, "event %zu has no %s; expected two ids that are not empty", n,
-                             events[n].user && *events[n].user ? "item" : "user");
+    for (size_t n = 0; n < count && !status; n++) {
+        status = check_id(events[n].user, "user", n, error);
+        if (!status)
+            status = check_id(events[n].item, "item", n, error);
+    }
+    if (status)
+        return status;
     pthread_rwlock_wrlock(&view->lock);
     before = view->happenings;
     status = make_room(view, count, error);
