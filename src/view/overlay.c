@@ -150,7 +150,25 @@ int inmo_overlay_has_user(const struct inmo_overlay *overlay, int32_t user)
 
 int inmo_overlay_is_gone(const struct inmo_overlay *overlay, int32_t item)
 {
-    return position(&overlay->gone, item) >= 0;
+    const struct inmo_numbers *gone = &overlay->gone;
+    int32_t low = 0, high = gone->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (gone->number[middle] < item)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < gone->count && gone->number[low] == item;
+}
+
+int inmo_overlay_has_item(const struct inmo_overlay *overlay, int32_t item)
+{
+    const struct inmo_graph *graph = overlay->snapshot->graph;
+    int32_t n = item - graph->items;
+    if (n >= 0)
+        return n < overlay->newcomers && overlay->newcomer[n].users.count > 0;
+    return !inmo_overlay_is_gone(overlay, item) && !inmo_snapshot_is_gone(overlay->snapshot, graph->users + item);
 }
 
 /* The newcomer for the item, created if there is none. NULL for an item of the snapshot, or when memory is short
@@ -243,15 +261,17 @@ static int forget_user(struct inmo_overlay *overlay, int32_t user)
 static int forget_item(struct inmo_overlay *overlay, int32_t item)
 {
     int32_t at = 0;
-    if (item < overlay->snapshot->graph->items && position(&overlay->gone, item) < 0) {
+    if (item < overlay->snapshot->graph->items && !inmo_overlay_is_gone(overlay, item)) {
         if (push(&overlay->gone, item) != 0)
             return -1;
         for (at = overlay->gone.count - 1; at > 0 && overlay->gone.number[at - 1] > item; at--)
             overlay->gone.number[at] = overlay->gone.number[at - 1];
         overlay->gone.number[at] = item;
     }
-    for (int32_t n = 0; n < overlay->changes; n++)
+    for (int32_t n = 0; n < overlay->changes; n++) {
         part(overlay, overlay->change + n, item);
+        take_out(&overlay->change[n].removed, item); /* nothing is left that could be restored */
+    }
     return 0;
 }
 
@@ -333,6 +353,13 @@ done:
     return status;
 }
 
+/* Whether nothing is known of the node: it has no interactions, and the model does not know it. */
+static int is_nothing(const struct inmo_model *model, const struct inmo_graph *graph, int32_t v, uint8_t fate)
+{
+    int is_known = v < graph->users ? v < model->users.count : v - graph->users < model->items.count;
+    return inmo_graph_degree(graph, v) == 0 && (!is_known || (fate & INMO_DROPPED));
+}
+
 /* Carries the snapshot's flags over. A node with interactions again is no longer gone. NULL: no flag is set. */
 static enum inmo_status decide_fates(const struct inmo_overlay *overlay, const struct inmo_graph *graph,
                                      uint8_t **out, struct inmo_error *error)
@@ -342,6 +369,8 @@ static enum inmo_status decide_fates(const struct inmo_overlay *overlay, const s
     uint8_t *fate;
     for (int32_t n = 0; n < overlay->changes; n++)
         any |= overlay->change[n].forgotten;
+    for (int32_t v = 0; v < graph->nodes && !any; v++)
+        any = is_nothing(old->model, graph, v, 0);
     if (!any)
         return INMO_OK;
     fate = inmo_alloc_zero((size_t)graph->nodes, 1);
@@ -357,6 +386,8 @@ static enum inmo_status decide_fates(const struct inmo_overlay *overlay, const s
     for (int32_t v = 0; v < graph->nodes; v++)
         if (inmo_graph_degree(graph, v) > 0)
             fate[v] &= (uint8_t)~INMO_GONE;
+        else if (is_nothing(old->model, graph, v, fate[v]))
+            fate[v] |= INMO_GONE;
     *out = fate;
     return INMO_OK;
 }

@@ -64,6 +64,8 @@ void inmo_overlay_revert(struct inmo_overlay *overlay, const struct inmo_happeni
 const struct inmo_change *inmo_overlay_change(const struct inmo_overlay *overlay, int32_t user);
 /* Whether the user has a history now. */
 int inmo_overlay_has_user(const struct inmo_overlay *overlay, int32_t user);
+/* Whether anything is known of the item now. */
+int inmo_overlay_has_item(const struct inmo_overlay *overlay, int32_t item);
 /* Whether the item was forgotten after the snapshot. */
 int inmo_overlay_is_gone(const struct inmo_overlay *overlay, int32_t item);
 

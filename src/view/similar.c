@@ -47,6 +47,12 @@ static enum inmo_status compare(const struct inmo_snapshot *snapshot, struct inm
     return INMO_OK;
 }
 
+/* Under the view's lock. What was forgotten since the snapshot is in no list either. */
+static int is_known(const struct inmo_view *view, int of_items, int32_t number)
+{
+    return of_items ? inmo_overlay_has_item(&view->overlay, number) : inmo_overlay_has_user(&view->overlay, number);
+}
+
 /* Finds the number of the id in the snapshot. */
 static enum inmo_status find(const struct inmo_view *view, const struct inmo_snapshot *snapshot, const char *item,
                              const char *user, int32_t *self, struct inmo_error *error)
@@ -54,20 +60,20 @@ static enum inmo_status find(const struct inmo_view *view, const struct inmo_sna
     const struct inmo_graph *graph = snapshot->graph;
     const struct inmo_change *change = NULL;
     int32_t number;
-    int known;
+    int known, is_new;
     inmo_view_read_lock(view);
     number = inmo_names_find(item ? &view->items : &view->users, item ? item : user);
-    known = number >= 0;
+    known = number >= 0 && is_known(view, item != NULL, number);
     if (known && user)
         change = inmo_overlay_change(&view->overlay, number);
-    if (known && number < (item ? graph->items : graph->users))
-        known = !inmo_snapshot_is_gone(snapshot, item ? graph->users + number : number) &&
-                !(item && inmo_overlay_is_gone(&view->overlay, number)) && !(change && change->forgotten);
+    is_new = known && (number >= (item ? graph->items : graph->users) ||
+                       inmo_snapshot_is_gone(snapshot, item ? graph->users + number : number) ||
+                       (change && change->forgotten));
     inmo_view_unlock(view);
     if (!known)
         return inmo_fail(error, INMO_UNKNOWN, "%s '%s' is in neither the model nor the observed interactions",
                          item ? "item" : "user", item ? item : user);
-    if (number >= (item ? graph->items : graph->users))
+    if (is_new)
         return inmo_fail(error, INMO_UNKNOWN, "%s '%s' is new since the view was last refreshed",
                          item ? "item" : "user", item ? item : user);
     *self = number;
@@ -93,9 +99,12 @@ static enum inmo_status nearest(const struct inmo_view *view, const struct inmo_
         status = compare(snapshot, work, item != NULL, self, score, error);
     if (status)
         return status;
+    inmo_view_read_lock(view);
     for (int32_t n = 0; n < count; n++)
-        if (n != self && !inmo_snapshot_is_gone(snapshot, first + n))
+        if (score[n] > inmo_top_bound(&top) && n != self && !inmo_snapshot_is_gone(snapshot, first + n) &&
+            is_known(view, item != NULL, n))
             inmo_top_add(&top, score[n], n);
+    inmo_view_unlock(view);
     inmo_top_sort(&top);
     for (int32_t n = 0; n < top.count; n++)
         list.entry[list.count++] = (struct inmo_entry){

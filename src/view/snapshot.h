@@ -12,7 +12,7 @@
 
 /* Flags of a node that was forgotten. */
 enum {
-    INMO_GONE = 1,    /* forgotten, and not observed since */
+    INMO_GONE = 1,    /* nothing is known of it: it was forgotten, or all its interactions were */
     INMO_DROPPED = 2, /* forgotten at some time: what the model learned about it is not used */
 };
 
