@@ -178,9 +178,25 @@ static void test_everybody_at_one_moment(void **state)
     inmo_view_free(live);
 }
 
+/* Events that are known already are counted, and nothing is kept of them. */
+static void test_repeated_events(void **state)
+{
+    struct inmo_model *model = live_model("inmo-mf");
+    struct inmo_view *live = live_view(model, NULL);
+    struct inmo_freshness fresh;
+    (void)state;
+    for (int n = 0; n < 100; n++)
+        observe(live, "zoe item-1, zoe new-1");
+    inmo_view_freshness(live, &fresh);
+    assert_int_equal(fresh.events, 200);
+    assert_int_equal(fresh.pending, 2);
+    inmo_view_free(live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repeated_events),
         cmocka_unit_test(test_refresh_of_nothing),
         cmocka_unit_test(test_pair_then_item),
         cmocka_unit_test(test_nothing_left),

@@ -212,22 +212,24 @@ static enum inmo_status make_room(struct inmo_view *view, size_t count, struct i
 static enum inmo_status happen(struct inmo_view *view, struct inmo_happening happening, struct inmo_error *error)
 {
     enum inmo_status status = inmo_overlay_apply(&view->overlay, &happening, error);
-    if (!status) {
-        view->happening[view->happenings++] = happening;
-        view->freshness.events++;
-        view->freshness.pending++;
-    }
+    if (status)
+        return status;
+    view->freshness.events++;
+    if (happening.deed == INMO_OBSERVED && happening.effect == INMO_NO_EFFECT)
+        return INMO_OK; /* known already: nothing to keep for the next refresh */
+    view->happening[view->happenings++] = happening;
+    view->freshness.pending++;
     return status;
 }
 
-/* After a failure: undoes all happenings from number keep on. */
-static void undo(struct inmo_view *view, size_t keep)
+/* After a failure: undoes all happenings from number keep on; so many events had been told before. */
+static void undo(struct inmo_view *view, size_t keep, uint64_t events)
 {
     while (view->happenings > keep) {
         inmo_overlay_revert(&view->overlay, view->happening + --view->happenings);
-        view->freshness.events--;
         view->freshness.pending--;
     }
+    view->freshness.events = events;
 }
 
 /* What a log would refuse is refused here, too: ids come back in lists, files and answers. */
@@ -246,6 +248,7 @@ enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_eve
 {
     enum inmo_status status = INMO_OK;
     size_t before;
+    uint64_t told;
     for (size_t n = 0; n < count && !status; n++) {
         status = check_id(events[n].user, "user", n, error);
         if (!status)
@@ -255,6 +258,7 @@ enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_eve
         return status;
     pthread_rwlock_wrlock(&view->lock);
     before = view->happenings;
+    told = view->freshness.events;
     status = make_room(view, count, error);
     for (size_t n = 0; n < count && !status; n++) {
         struct inmo_happening happening = {inmo_names_intern(&view->users, events[n].user),
@@ -264,7 +268,7 @@ enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_eve
                                                             : inmo_fail_memory(error, "the ids");
     }
     if (status)
-        undo(view, before);
+        undo(view, before, told);
     for (size_t n = 0; n < count && !status; n++)
         if (events[n].time > view->freshness.newest_time)
             view->freshness.newest_time = events[n].time;
