@@ -212,8 +212,9 @@ struct inmo_prepare_options {
     const char *by;    /* random|time|column; default NULL: column when the log has a split column, else random */
     double hold_out;   /* by column: share of each user's training items moved to validation; default 0 */
     uint64_t seed;     /* default 1 */
-    const char *scenario; /* transductive|new-interactions|new-users-items; default transductive */
-    double new_share;     /* share of new interactions, or of new users and items; default 0.2 */
+    const char *scenario;   /* transductive|new-interactions|new-users-items; default transductive */
+    double new_share;       /* share of new interactions, or of new users and items; default 0.2 */
+    const char *new_choice; /* random|last: which users and items are new; default random */
 };
 
 INMO_API void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size);

@@ -100,6 +100,9 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     inmo_text_number(&text, options->max_seconds, 17);
     if (inmo_lab_run_judges_unseen(run))
         inmo_text_format(&text, ", \"unseen\": %d", UNSEEN);
+    /* The default stays unsaid, so that runs from before there was a choice are found. */
+    if (inmo_lab_run_judges_unseen(run) && data->new_choice && strcmp(data->new_choice, "random") != 0)
+        inmo_text_format(&text, ", \"new-choice\": \"%s\"", data->new_choice);
     inmo_text_add(&text, ", \"settings\": ", 14);
     if (json)
         inmo_text_add(&text, json, strlen(json));

@@ -49,11 +49,18 @@ static enum inmo_status log_of_directory(const char *path, struct inmo_log **log
     return status;
 }
 
-static enum inmo_status open_data(const char *path, const struct inmo_read_options *read,
+static enum inmo_status open_data(const char *path, const struct inmo_read_options *read, const char *new_choice,
                                   const struct inmo_hooks *hooks, struct inmo_log **log, struct inmo_error *error)
 {
     struct stat found;
-    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+    int is_directory = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+    if (is_directory && strcmp(new_choice, "last") == 0) /* its joined parts have another order than the log had */
+        return inmo_fail(
+            error, INMO_USAGE,
+            "--new-choice last needs a log, whose order says who came last; found the prepared directory "
+            "%s",
+            path);
+    if (is_directory)
         return log_of_directory(path, log, error);
     return inmo_log_read(&path, 1, read, hooks, log, error);
 }
@@ -165,9 +172,9 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
     if (!status)
         status = inmo_lab_plan_options(options, &filled, &lab, error);
     if (!status)
-        status = open_data(data, read, hooks, &log, error);
+        status = open_data(data, read, filled.new_choice, hooks, &log, error);
     if (!status) {
-        lab.data = (struct inmo_lab_data){.log = log, .k_core = filled.k_core};
+        lab.data = (struct inmo_lab_data){.log = log, .k_core = filled.k_core, .new_choice = filled.new_choice};
         status = inmo_lab_plan_data(&lab, error);
     }
     if (!status)

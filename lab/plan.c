@@ -14,7 +14,8 @@
 
 void inmo_reproduce_options_init(struct inmo_reproduce_options *options)
 {
-    *options = (struct inmo_reproduce_options){.what = "all", .seeds = "1..5", .recipe = "fast", .k_core = 10};
+    *options = (struct inmo_reproduce_options){
+        .what = "all", .seeds = "1..5", .recipe = "fast", .k_core = 10, .new_choice = "random"};
 }
 
 #define AT(field) offsetof(struct inmo_reproduce_options, field)
@@ -36,6 +37,9 @@ const struct inmo_setting *inmo_reproduce_settings(size_t *count)
          "Time limit per training; the result then depends on the machine. 0: no limit."},
         {"finished", 'b', AT(finished), 0, 1, NULL, "Experiments", NULL,
          "Train nothing; report only finished runs."},
+        {"new-choice", 's', AT(new_choice), 0, 0, "random|last", "Experiments", "HOW",
+         "Which users and items are new: drawn by seed, as the paper says, or the last ones in order of first "
+         "appearance, as in its authors' runs."},
     };
     *count = sizeof table / sizeof *table;
     return table;
@@ -144,6 +148,7 @@ enum inmo_status inmo_lab_plan_options(const struct inmo_reproduce_options *opti
     filled->what = filled->what ? filled->what : defaults.what;
     filled->seeds = filled->seeds ? filled->seeds : defaults.seeds;
     filled->recipe = filled->recipe ? filled->recipe : defaults.recipe;
+    filled->new_choice = filled->new_choice ? filled->new_choice : defaults.new_choice;
     status = inmo_settings_check(settings, count, filled, error);
     if (!status)
         status = choose_experiments(filled->what, lab, error);

@@ -12,8 +12,9 @@ struct inmo_reproduce_options {
     const char *only; /* systems, "lightgcn,inmo-lightgcn,inmo-lightgcn*" (*: 30 % templates); default NULL: all */
     int k_core;       /* users and items need this many interactions; default 10, as in the paper */
     int epochs;       /* maximum per training; 0 (default): the recipe's */
-    double max_seconds; /* limit per training; 0 (default): none. With a limit, results depend on the machine */
-    int finished;       /* 1: trains nothing and reports only finished runs; default 0 */
+    double max_seconds;     /* limit per training; 0 (default): none. With a limit, results depend on the machine */
+    int finished;           /* 1: trains nothing and reports only finished runs; default 0 */
+    const char *new_choice; /* random (default) or last: which users and items are new (inmo_prepare_options) */
 };
 void inmo_reproduce_options_init(struct inmo_reproduce_options *options);
 const struct inmo_setting *inmo_reproduce_settings(size_t *count); /* all options except what */

@@ -28,6 +28,7 @@ enum inmo_status inmo_lab_dataset(struct inmo_lab_data *data, enum inmo_scenario
         options.by = "random";
         options.seed = seed;
         options.scenario = inmo_scenario_name(scenario);
+        options.new_choice = data->new_choice;
         status = inmo_dataset_prepare(data->log, &options, &data->dataset[scenario], error);
     }
     if (!status)

@@ -21,6 +21,7 @@
 struct inmo_lab_data {
     const struct inmo_log *log;
     int k_core;
+    const char *new_choice;          /* which users and items are new; NULL: the default */
     uint64_t hash;                   /* of the interactions after filtering */
     uint64_t seed;                   /* of the data sets below */
     struct inmo_dataset *dataset[3]; /* by scenario; NULL: not prepared yet */

@@ -266,6 +266,71 @@ static void new_users_items(void **state)
     inmo_log_free(log);
 }
 
+/* The log in which "late" and "z" come last, though the users and items before them come again after them. */
+static void the_last_are_new(void **state)
+{
+    static const char *const PAIR[][2] = {
+        {"b", "y"}, {"a", "x"}, {"c", "y"}, {"b", "w"},    {"d", "v"}, {"a", "y"}, {"late", "y"},
+        {"d", "z"}, {"b", "x"}, {"a", "v"}, {"late", "z"}, {"c", "x"}, {"d", "w"},
+    };
+    enum { PAIRS = sizeof PAIR / sizeof *PAIR };
+    static const char *const LATER[3][2] = {{"d", "z"}, {"late", "y"}, {"late", "z"}};
+    struct inmo_log *log = inmo_log_new(0, 0);
+    struct inmo_prepare_options options;
+    struct inmo_dataset *dataset, *other;
+    int later = 0;
+    (void)state;
+    for (int n = 0; n < PAIRS; n++)
+        add(log, PAIR[n][0], PAIR[n][1], 0, 0);
+    inmo_prepare_options_init(&options);
+    options.split = "100/0/0";
+    options.scenario = "new-users-items";
+    options.new_choice = "last";
+    dataset = prepare(log, &options);
+    assert_int_equal(dataset->users.count, 5); /* a fifth is one of each */
+    assert_int_equal(dataset->items.count, 5);
+    for (int32_t n = 0; n < 5; n++) {
+        assert_int_equal(dataset->new_user[n], strcmp(inmo_idmap_id(&dataset->users, n), "late") == 0);
+        assert_int_equal(dataset->new_item[n], strcmp(inmo_idmap_id(&dataset->items, n), "z") == 0);
+    }
+    for (int32_t u = 0; u < 5; u++)
+        for (int32_t i = 0; i < 5; i++)
+            for (int n = 0; n < 3; n++)
+                if (strcmp(inmo_idmap_id(&dataset->users, u), LATER[n][0]) == 0 &&
+                    strcmp(inmo_idmap_id(&dataset->items, i), LATER[n][1]) == 0)
+                    later += inmo_csr_has(&dataset->later, u, i);
+    assert_int_equal(later, 3);
+    assert_int_equal(inmo_csr_count(&dataset->later), 3);
+    assert_int_equal(inmo_csr_count(&dataset->train), PAIRS - 3);
+    assert_non_null(strstr(dataset->description, "\"new-choice\": \"last\""));
+    options.seed = 2; /* no draw */
+    other = prepare(log, &options);
+    assert_memory_equal(other->new_user, dataset->new_user, 5);
+    assert_memory_equal(other->new_item, dataset->new_item, 5);
+    inmo_dataset_free(other);
+    options.new_share = 0.7; /* floor(3.5) */
+    other = prepare(log, &options);
+    assert_memory_equal(other->new_user, "\0\0\1\1\1", 5);
+    assert_memory_equal(other->new_item, "\0\0\1\1\1", 5);
+    inmo_dataset_free(other);
+    inmo_dataset_free(dataset);
+
+    /* The default, said or not, is what was always drawn, and is described as before there was a choice. */
+    options.new_share = 0.4;
+    options.new_choice = NULL;
+    dataset = prepare(log, &options);
+    options.new_choice = "random";
+    other = prepare(log, &options);
+    assert_string_equal(other->description, dataset->description);
+    assert_null(strstr(dataset->description, "new-choice"));
+    assert_memory_equal(other->new_user, dataset->new_user, 5);
+    inmo_dataset_free(other);
+    inmo_dataset_free(dataset);
+    options.new_choice = "first";
+    prepare_fails(log, &options, INMO_USAGE, "`new-choice`");
+    inmo_log_free(log);
+}
+
 /* The naive twin: matrices, and filters repeated until nothing changes. */
 enum { SIDE = 24 };
 
@@ -514,7 +579,8 @@ static void settings(void **state)
     json = inmo_settings_json(table, count, &options);
     assert_string_equal(json,
                         "{\"k-core\": 0, \"split\": \"\\\"\\\\\\u000a\\ufffd\", \"by\": null, \"hold-out\": 0, "
-                        "\"seed\": 1, \"scenario\": \"transductive\", \"new-share\": 0.20000000000000001}");
+                        "\"seed\": 1, \"scenario\": \"transductive\", \"new-share\": 0.20000000000000001, "
+                        "\"new-choice\": \"random\"}");
     inmo_free(json);
     inmo_alloc_fail_after(0);
     assert_null(inmo_settings_json(table, count, &options));
@@ -558,19 +624,13 @@ static void memory_may_be_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_seed),
-        cmocka_unit_test(numbers_and_duplicates),
-        cmocka_unit_test(by_time),
-        cmocka_unit_test(by_column),
-        cmocka_unit_test(new_interactions),
-        cmocka_unit_test(new_users_items),
-        cmocka_unit_test(naive_twin),
-        cmocka_unit_test(long_chain),
-        cmocka_unit_test(users_are_independent),
-        cmocka_unit_test(shares),
-        cmocka_unit_test(errors_name_the_option),
-        cmocka_unit_test(settings),
-        cmocka_unit_test(memory_may_be_short),
+        cmocka_unit_test(by_seed),          cmocka_unit_test(numbers_and_duplicates),
+        cmocka_unit_test(by_time),          cmocka_unit_test(by_column),
+        cmocka_unit_test(new_interactions), cmocka_unit_test(new_users_items),
+        cmocka_unit_test(the_last_are_new), cmocka_unit_test(naive_twin),
+        cmocka_unit_test(long_chain),       cmocka_unit_test(users_are_independent),
+        cmocka_unit_test(shares),           cmocka_unit_test(errors_name_the_option),
+        cmocka_unit_test(settings),         cmocka_unit_test(memory_may_be_short),
     };
     return cmocka_run_group_tests_name("prepare", tests, NULL, NULL);
 }

@@ -340,6 +340,43 @@ static void test_run_without_memory(void **state)
     inmo_log_free((struct inmo_log *)data.log);
 }
 
+static void identity_of(const char *model, enum inmo_scenario trained, const char *choice, char identity[4096])
+{
+    struct inmo_error error = {0};
+    struct inmo_reproduce_options options;
+    struct inmo_lab_data data = {.hash = 1, .new_choice = choice};
+    struct inmo_lab_run run = {.system = {model, 0, NULL, -1, -1, -1, 0}, .trained = trained, .seed = 1};
+    inmo_reproduce_options_init(&options);
+    must(inmo_lab_run_plan(&run, &data, &options, &error));
+    snprintf(identity, 4096, "%s", run.identity);
+    inmo_lab_run_free(&run);
+}
+
+/* Who is new belongs to a run that is judged on them, and the default is not said: older runs are found. */
+static void test_choice_in_identity(void **state)
+{
+    static const struct {
+        const char *model;
+        enum inmo_scenario trained;
+        int counts;
+    } runs[] = {{"popular", INMO_NEW_USERS_ITEMS, 1},
+                {"inmo-mf", INMO_NEW_USERS_ITEMS, 1},
+                {"inmo-mf", INMO_TRANSDUCTIVE, 1},
+                {"mf", INMO_TRANSDUCTIVE, 0},
+                {"inmo-mf", INMO_NEW_INTERACTIONS, 0}};
+    char plain[4096], drawn[4096], last[4096];
+    (void)state;
+    for (size_t n = 0; n < COUNT(runs); n++) {
+        identity_of(runs[n].model, runs[n].trained, NULL, plain);
+        identity_of(runs[n].model, runs[n].trained, "random", drawn);
+        identity_of(runs[n].model, runs[n].trained, "last", last);
+        assert_string_equal(drawn, plain);
+        assert_null(strstr(drawn, "new-choice"));
+        assert_int_equal(strcmp(last, drawn) != 0, runs[n].counts);
+        assert_int_equal(strstr(last, "\"new-choice\": \"last\"") != NULL, runs[n].counts);
+    }
+}
+
 /* ---- For check_page.py --------------------------------------------------------------------------------------- */
 
 static void write_text(const char *folder, const char *name, const char *text)
@@ -378,6 +415,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_seeds_of_a_user),
         cmocka_unit_test(test_claims_without_memory),
         cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_choice_in_identity),
         cmocka_unit_test_setup_teardown(test_run_without_memory, enter_directory, leave_directory),
     };
     json_set_alloc_funcs(short_allocation, free);

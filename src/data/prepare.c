@@ -40,13 +40,17 @@ static const struct inmo_setting SETTINGS[] = {
         "What is unseen in training: nothing, some interactions of every user, or some users and items."),
     ROW("new-share", 'r', new_share, 0, 1, NULL, "Scenario", "X",
         "Share of new interactions, or of new users and items."),
+    ROW("new-choice", 's', new_choice, 0, 0, "random|last", "Scenario", "HOW",
+        "Which users and items are new: drawn by seed, as the paper says, or the last ones in order of first "
+        "appearance, as in its authors' runs."),
 };
-enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0] };
+/* new-choice is the last row: a description leaves it out where it is the default. */
+enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0], NEW_CHOICE = SETTING_COUNT - 1 };
 
 void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size)
 {
     const struct inmo_prepare_options defaults = {
-        .split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2};
+        .split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2, .new_choice = "random"};
     inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
@@ -61,6 +65,7 @@ struct preparation {
     const struct inmo_log *log;
     struct inmo_prepare_options options;  // with the defaults that depend on the log filled in
     enum inmo_scenario scenario;
+    int last_are_new;  // else new users and items are drawn by seed
     struct inmo_split split;
     struct inmo_rows rows;             // in the log's numbers until inmo_rows_number
     int64_t duplicates, below_core;    // interactions removed
@@ -79,6 +84,9 @@ static enum inmo_status check_options(struct preparation *p, struct inmo_error *
         o->split = "70/10/20";
     if (!o->scenario)
         o->scenario = "transductive";
+    if (!o->new_choice)
+        o->new_choice = "random";
+    p->last_are_new = strcmp(o->new_choice, "last") == 0;
     while (strcmp(inmo_scenario_name(p->scenario), o->scenario) != 0)
         p->scenario++;
     if (strcmp(o->by, "time") == 0 && !p->log->has_time)
@@ -179,11 +187,12 @@ done:
     return status;
 }
 
-/* A JSON object: source, what was removed, every option. */
+/* A JSON object: source, what was removed, every option. The choice of new users and items appears only if it is
+ * not the default, so that data prepared before there was a choice has the same bytes. */
 static char *describe(const struct preparation *p)
 {
     struct inmo_text json = {0};
-    char *options = inmo_settings_json(SETTINGS, SETTING_COUNT, &p->options);
+    char *options = inmo_settings_json(SETTINGS, p->last_are_new ? SETTING_COUNT : NEW_CHOICE, &p->options);
     const struct inmo_log *log = p->log;
     inmo_text_add(&json, "{\"sources\": ", 12);
     inmo_text_json_string(&json, log->sources);
@@ -246,8 +255,8 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
     if (!new_user || !new_item || !dataset->description)
         status = inmo_fail_memory(error, "the data set");
     if (status == INMO_OK)
-        status = inmo_scenario_apply(p->scenario, rows, inmo_share(p->options.new_share), p->options.seed, new_user,
-                                     new_item, error);
+        status = inmo_scenario_apply(p->scenario, rows, inmo_share(p->options.new_share), p->last_are_new,
+                                     p->options.seed, new_user, new_item, error);
     if (status == INMO_OK)
         status = copy_ids(&users, p->user_order, rows->users, &dataset->users, error);
     if (status == INMO_OK)

@@ -189,12 +189,24 @@ static enum inmo_status choose_new(uint8_t *is_new, int32_t count, int64_t share
     return INMO_OK;
 }
 
-static enum inmo_status new_users_items(struct inmo_rows *rows, int64_t new_share, uint64_t key, uint8_t *new_user,
-                                        uint8_t *new_item, struct inmo_error *error)
+static void choose_last(uint8_t *is_new, int32_t count, int64_t share)
 {
-    enum inmo_status status = choose_new(new_user, rows->users, new_share, inmo_random(key, 0), error);
-    if (status == INMO_OK)
-        status = choose_new(new_item, rows->items, new_share, inmo_random(key, 1), error);
+    int64_t chosen = inmo_share_of(share, count);
+    memset(is_new + (count - chosen), 1, (size_t)chosen);
+}
+
+static enum inmo_status new_users_items(struct inmo_rows *rows, int64_t new_share, int last_are_new, uint64_t key,
+                                        uint8_t *new_user, uint8_t *new_item, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    if (last_are_new) {
+        choose_last(new_user, rows->users, new_share);
+        choose_last(new_item, rows->items, new_share);
+    } else {
+        status = choose_new(new_user, rows->users, new_share, inmo_random(key, 0), error);
+        if (status == INMO_OK)
+            status = choose_new(new_item, rows->items, new_share, inmo_random(key, 1), error);
+    }
     for (int32_t u = 0; u < rows->users && status == INMO_OK; u++)
         for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
             if (new_user[u] || new_item[rows->item[e]]) {
@@ -207,13 +219,15 @@ static enum inmo_status new_users_items(struct inmo_rows *rows, int64_t new_shar
 }
 
 enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
-                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item, struct inmo_error *error)
+                                     int last_are_new, uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                     struct inmo_error *error)
 {
     uint64_t key = inmo_key(seed, INMO_STREAM_SCENARIO);
     switch (scenario) {
     case INMO_TRANSDUCTIVE: return INMO_OK;
     case INMO_NEW_INTERACTIONS: return move_training(rows, INMO_LATER, INMO_WHOLE - new_share, 1, key, error);
-    case INMO_NEW_USERS_ITEMS: return new_users_items(rows, new_share, key, new_user, new_item, error);
+    case INMO_NEW_USERS_ITEMS:
+        return new_users_items(rows, new_share, last_are_new, key, new_user, new_item, error);
     }
     return inmo_fail(error, INMO_INTERNAL, "scenario %d is not one", (int)scenario);
 }

@@ -55,8 +55,10 @@ enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint
                                      struct inmo_error *error);
 
 /* Removes from training what the scenario requires, and marks new users and items in new_user and new_item, which
- * must be zero. */
+ * must be zero. With last_are_new these have the highest numbers (they appeared last) and the seed does not count;
+ * else they are drawn. */
 enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
-                                     uint64_t seed, uint8_t *new_user, uint8_t *new_item, struct inmo_error *error);
+                                     int last_are_new, uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                     struct inmo_error *error);
 
 #endif

@@ -494,6 +494,20 @@ def case_experiments_after_kill_end_with_the_same_numbers(world):
     world.check(sorted(names) == ["INMO-MF", "INMO-MF*", "ItemKNN", "Popular"] and
                 values == sorted(values, reverse=True) and len(values) == 4, over_all)
 
+    # Who is new is part of a run: the other choice is trained beside it and found again; both keep their numbers.
+    choice = ["reproduce", "table4", "--data", os.path.join(world.small, "log.tsv"), "--k-core", "0", "--seeds", "1", "--only",
+              "popular", "-o", "choice", "--new-choice"]
+    drawn, last = (world.inmo(*choice, how)[0] for how in ("random", "last"))
+    world.check("the last ones to appear" in last and "the last ones to appear" not in drawn, last)
+    for how, before in (("random", drawn), ("last", last)):
+        out, err = world.inmo(*choice, how)
+        world.check(out == before and "0 of them trained now" in err, out + err)
+    table = [re.search(r"\| Popular \|.*", text).group() for text in (drawn, last)]
+    world.check(table[0] != table[1], str(table))
+    world.inmo("prepare", os.path.join(world.small, "log.tsv"), "-o", "parts")
+    choice[choice.index("--data") + 1] = "parts"
+    world.check("needs a log" in world.inmo(*choice, "last", code=2)[1], "")
+
     # The curves of training have a point for each validation.
     found = json.loads(world.inmo("reproduce", "annealing", "--data", os.path.join(world.small, "log.tsv"), "--k-core", "0",
                                   "--only", "inmo-mf", "--epochs", "12", "-o", "curves", "--json")[0])
