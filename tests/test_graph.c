@@ -295,19 +295,40 @@ static void chosen_are(const struct inmo_graph *graph, const double *score, doub
     assert_string_equal(found, expected);
 }
 
-/* Shares are of all users or items, rounded up; equal scores go by number; who has nothing is never chosen. */
+/* Shares are of the users or items with interactions, rounded down; equal scores go by number; who has nothing
+ * neither counts nor is chosen. */
 static void test_choice(void **state)
 {
     static const double degree[] = {2, 1, 3, 0, 3, 2, 1, 0}, isolated_best[] = {2, 1, 3, 99, 3, 2, 1, 99};
     static const double equal[] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct inmo_graph *graph = graph_of(4, 4, staircase);
     (void)state;
-    chosen_are(graph, degree, 0.25, 0.25, "2 4");     /* one of each */
-    chosen_are(graph, degree, 0.26, 0.5, "0 2 4 5");  /* ⌈1.04⌉ = 2 users; ascending, not by score */
-    chosen_are(graph, degree, 1e-9, 0.75, "2 4 5 6"); /* at least one */
-    chosen_are(graph, degree, 1, 1, "0 1 2 4 5 6");   /* three of four have interactions */
-    chosen_are(graph, isolated_best, 0.25, 0.5, "2 4 5");
-    chosen_are(graph, equal, 0.5, 0.5, "0 1 4 5");
+    chosen_are(graph, degree, 1.0 / 3, 0.5, "2 4");   /* one of the three with interactions; ⌊1.5⌋ = 1 */
+    chosen_are(graph, degree, 0.67, 0.75, "0 2 4 5"); /* ⌊2.01⌋ and ⌊2.25⌋; ascending, not by score */
+    chosen_are(graph, degree, 0.66, 1e-9, "2 4");     /* ⌊1.98⌋ = 1; at least one */
+    chosen_are(graph, degree, 1, 0.999, "0 1 2 4 5"); /* three of four have interactions; ⌊2.997⌋ */
+    chosen_are(graph, degree, 1, 1, "0 1 2 4 5 6");
+    chosen_are(graph, isolated_best, 0.5, 0.7, "2 4 5");
+    chosen_are(graph, equal, 0.7, 0.7, "0 1 4 5");
+    inmo_graph_free(graph);
+}
+
+/* A share that is a whole number of nodes on paper is that number, though 0.58 · 50 is 28.999... as computed. */
+static void test_whole_shares(void **state)
+{
+    const char *row[50];
+    struct inmo_graph *graph;
+    struct inmo_error error = {0};
+    double score[51] = {0};
+    int32_t node[51], count;
+    (void)state;
+    for (int u = 0; u < 50; u++)
+        row[u] = "0";
+    graph = graph_of(50, 1, row);
+    for (int wanted = 1; wanted <= 50; wanted++) {
+        must(inmo_template_choose(graph, score, wanted / 50.0, 1, node, &count, &error));
+        assert_int_equal(count, wanted + 1);
+    }
     inmo_graph_free(graph);
 }
 
@@ -340,7 +361,8 @@ int main(void)
         cmocka_unit_test(test_svd_repeats),     cmocka_unit_test(test_normalised_svd),
         cmocka_unit_test(test_simple_rules),    cmocka_unit_test(test_svd_rules),
         cmocka_unit_test(test_page_rank),       cmocka_unit_test(test_random_rule),
-        cmocka_unit_test(test_choice),          cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_choice),          cmocka_unit_test(test_whole_shares),
+        cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */
     return cmocka_run_group_tests(tests, NULL, NULL);

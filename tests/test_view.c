@@ -212,10 +212,10 @@ static void test_one_part(void **state)
 {
     static const char *const history[] = {"i2", "i7"};
     struct inmo_error error = {0};
-    struct world world = open_world("inmo-mf-half-d5", NULL); /* template rows: u0 u2 u4 u6, i0 i1 i2 i4 i7 */
+    struct world world = open_world("inmo-mf-half-d5", NULL); /* template rows: u0 u2 u4, i0 i1 i2 i7 */
     struct inmo_query query = query_of(NULL, history, COUNT(history));
     struct inmo_explanation *explanation = NULL;
-    const float *t = world.model->parameter + 6 * 5, *r = inmo_snapshot_item_row(world.view->snapshot, 4);
+    const float *t = world.model->parameter + 5 * 5, *r = inmo_snapshot_item_row(world.view->snapshot, 4);
     double expected = 0;
     int found = 0;
     (void)state;

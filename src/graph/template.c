@@ -143,16 +143,18 @@ static int by_score(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Appends the highest scores of one side. */
+/* Appends the highest scores of one side: a share, rounded down, of its nodes with interactions, but at least one.
+ * Shares like 0.3 are a little below or above the decimal number that was meant, hence the 1e-9. */
 static void choose_side(const struct inmo_graph *graph, const double *score, int32_t first, int32_t count,
                         double share, struct ranked *ranked, int32_t *node, int32_t *chosen)
 {
-    int32_t found = 0, wanted = (int32_t)ceil(share * count - 1e-9);
+    int32_t found = 0, wanted;
     for (int32_t v = first; v < first + count; v++)
         if (inmo_graph_degree(graph, v) > 0)
             ranked[found++] = (struct ranked){score[v], inmo_graph_origin(graph, v)};
     qsort(ranked, (size_t)found, sizeof *ranked, by_score);
-    wanted = wanted < found ? wanted : found;
+    wanted = (int32_t)floor(share * found + 1e-9);
+    wanted = wanted > 0 ? wanted : found > 0;
     for (int32_t n = 0; n < wanted; n++)
         node[*chosen + n] = inmo_graph_place(graph, ranked[n].node);
     inmo_ascending(node + *chosen, wanted);

@@ -10,8 +10,8 @@
 enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char *rule, int rank, uint64_t seed,
                                       const struct inmo_hooks *hooks, double *score, struct inmo_error *error);
 
-/* The ⌈share⌉ highest of each side, among nodes with an interaction, in ascending order of nodes; node has room for
- * all. */
+/* The highest of each side, in ascending order of nodes: ⌊share · n⌋ of its n nodes with an interaction, but at
+ * least one if there is one. node has room for all. */
 enum inmo_status inmo_template_choose(const struct inmo_graph *graph, const double *score, double user_share,
                                       double item_share, int32_t *node, int32_t *count, struct inmo_error *error);
 

@@ -108,14 +108,14 @@ for u_, i_ in EDGES:
 
 
 def error_sort(ratio):
-    """The two template lists: the ceil(r n) highest of sum 1/d among those with an interaction."""
+    """The two template lists: the floor(r n) highest of sum 1/d, at least one, of the n with an interaction."""
     user_degree, item_degree = Y.sum(1), Y.sum(0)
     user_score = [sum(1.0 / item_degree[i] for i in range(ITEMS) if Y[u, i]) for u in range(USERS)]
     item_score = [sum(1.0 / user_degree[u] for u in range(USERS) if Y[u, i]) for i in range(ITEMS)]
 
     def top(score, degree):
         ranked = sorted((n for n in range(len(score)) if degree[n] > 0), key=lambda n: (-score[n], n))
-        return sorted(ranked[: math.ceil(ratio * len(score))])
+        return sorted(ranked[: max(1, math.floor(ratio * len(ranked) + 1e-9))])
 
     return top(user_score, user_degree), top(item_score, item_degree)
 
