@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-enum { LAYOUT = 2, UNSEEN = 2 }; /* versions: of the run file; of how new users and items are evaluated */
+/* Versions: of the run file; of how new users and items are evaluated; of how a share of templates is counted. */
+enum { LAYOUT = 2, UNSEEN = 2, TEMPLATES = 2 };
 
 static const char *scenario_words(enum inmo_scenario scenario)
 {
@@ -103,6 +104,8 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     /* The default stays unsaid, so that runs from before there was a choice are found. */
     if (inmo_lab_run_judges_unseen(run) && data->new_choice && strcmp(data->new_choice, "random") != 0)
         inmo_text_format(&text, ", \"new-choice\": \"%s\"", data->new_choice);
+    if (system->templates > 0 && system->templates < 1)
+        inmo_text_format(&text, ", \"templates\": %d", TEMPLATES);
     inmo_text_add(&text, ", \"settings\": ", 14);
     if (json)
         inmo_text_add(&text, json, strlen(json));

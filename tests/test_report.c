@@ -340,12 +340,13 @@ static void test_run_without_memory(void **state)
     inmo_log_free((struct inmo_log *)data.log);
 }
 
-static void identity_of(const char *model, enum inmo_scenario trained, const char *choice, char identity[4096])
+static void identity_of(const char *model, double templates, enum inmo_scenario trained, const char *choice,
+                        char identity[4096])
 {
     struct inmo_error error = {0};
     struct inmo_reproduce_options options;
     struct inmo_lab_data data = {.hash = 1, .new_choice = choice};
-    struct inmo_lab_run run = {.system = {model, 0, NULL, -1, -1, -1, 0}, .trained = trained, .seed = 1};
+    struct inmo_lab_run run = {.system = {model, templates, NULL, -1, -1, -1, 0}, .trained = trained, .seed = 1};
     inmo_reproduce_options_init(&options);
     must(inmo_lab_run_plan(&run, &data, &options, &error));
     snprintf(identity, 4096, "%s", run.identity);
@@ -367,14 +368,27 @@ static void test_choice_in_identity(void **state)
     char plain[4096], drawn[4096], last[4096];
     (void)state;
     for (size_t n = 0; n < COUNT(runs); n++) {
-        identity_of(runs[n].model, runs[n].trained, NULL, plain);
-        identity_of(runs[n].model, runs[n].trained, "random", drawn);
-        identity_of(runs[n].model, runs[n].trained, "last", last);
+        identity_of(runs[n].model, 0, runs[n].trained, NULL, plain);
+        identity_of(runs[n].model, 0, runs[n].trained, "random", drawn);
+        identity_of(runs[n].model, 0, runs[n].trained, "last", last);
         assert_string_equal(drawn, plain);
         assert_null(strstr(drawn, "new-choice"));
         assert_int_equal(strcmp(last, drawn) != 0, runs[n].counts);
         assert_int_equal(strstr(last, "\"new-choice\": \"last\"") != NULL, runs[n].counts);
     }
+}
+
+/* Runs with a share of the templates from before these were counted among those in training are other runs. */
+static void test_templates_in_identity(void **state)
+{
+    char all[4096], share[4096], whole[4096];
+    (void)state;
+    identity_of("inmo-mf", 0, INMO_TRANSDUCTIVE, NULL, all);
+    identity_of("inmo-mf", 0.3, INMO_TRANSDUCTIVE, NULL, share);
+    identity_of("inmo-mf", 1, INMO_TRANSDUCTIVE, NULL, whole);
+    assert_null(strstr(all, "\"templates\": "));
+    assert_non_null(strstr(share, "\"templates\": 2"));
+    assert_string_equal(whole, all);
 }
 
 /* ---- For check_page.py --------------------------------------------------------------------------------------- */
@@ -416,6 +430,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_claims_without_memory),
         cmocka_unit_test(test_findings),
         cmocka_unit_test(test_choice_in_identity),
+        cmocka_unit_test(test_templates_in_identity),
         cmocka_unit_test_setup_teardown(test_run_without_memory, enter_directory, leave_directory),
     };
     json_set_alloc_funcs(short_allocation, free);
