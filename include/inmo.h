@@ -304,7 +304,7 @@ struct inmo_train_options {
     double popularity;         /* gamma: an item's representation is scaled by degree^gamma */
     double walks;              /* weight of short walks beside the product of vectors; 0: none */
     int walk_neighbours;       /* items that walks from one item lead to, at most */
-    const char *eval_alpha;    /* one|reached: the alpha used outside training */
+    const char *eval_alpha;    /* one|reached|next: the alpha used outside training */
     double user_templates;     /* share of users in training that are templates (idcf: have keys), (0, 1] */
     double item_templates;     /* share of items in training that are templates (idcf: have keys), (0, 1] */
     const char *template_rule; /* error-sort, error-sort-svd, error-sort-svd-norm, degree, page-rank, random */

@@ -133,6 +133,8 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
         options->patience = 100;
         options->valid_users = 2000; /* ranking costs a hundred times as much as with dot products */
     }
+    if (!fast && kind->provider == &inmo_provider_inmo)
+        options->eval_alpha = "next"; /* the authors' runs anneal after an epoch, before they validate it */
     if (fast)
         kind->fast.take(options, kind);
     if (kind->system && kind->system->defaults)

@@ -9,6 +9,11 @@ double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epo
     return options->annealing > 0 ? 1 - 0.5 * pow(options->annealing, epoch) : 1;
 }
 
+double inmo_alpha_reached(const struct inmo_train_options *options, int32_t epoch)
+{
+    return inmo_alpha_of_epoch(options, epoch + (strcmp(options->eval_alpha, "next") == 0));
+}
+
 double inmo_learning_rate_at(const struct inmo_train_options *options, int64_t step, int64_t steps_per_epoch,
                              int32_t epochs)
 {

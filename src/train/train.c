@@ -72,7 +72,7 @@ static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks
                                  struct inmo_error *error)
 {
     const struct inmo_train_options *options = run->trainer.options;
-    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_of_epoch(options, run->trainer.epoch);
+    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_reached(options, run->trainer.epoch);
     enum inmo_status status = inmo_scorer_refresh(&run->scorer, alpha, error);
     return status ? status : inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
 }
@@ -340,7 +340,7 @@ static enum inmo_status finish(struct run *run, struct inmo_model **out, struct 
     status =
         trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
     if (!status)
-        status = inmo_export_stamp(model, inmo_alpha_of_epoch(trainer->options, epoch_kept(trainer)),
+        status = inmo_export_stamp(model, inmo_alpha_reached(trainer->options, epoch_kept(trainer)),
                                    trainer->record ? trainer->record : "", error);
     if (!status)
         *out = model;
