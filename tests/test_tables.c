@@ -44,6 +44,22 @@ static void test_models(void **state)
         "an inmo model, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf or mult-vae");
 }
 
+/* Systems whose settings differ between the recipes. */
+static void test_recipes_of_systems(void **state)
+{
+    struct inmo_train_options fast, paper;
+    struct inmo_error error = {0};
+    (void)state;
+    must(inmo_train_options_init(&fast, "item-knn", NULL, &error));
+    must(inmo_train_options_init(&paper, "item-knn", "paper", &error));
+    assert_string_equal(fast.similarity, "cosine");
+    assert_int_equal(fast.neighbours, 200);
+    assert_true(fast.shrinkage == 20);
+    assert_string_equal(paper.similarity, "jaccard");
+    assert_int_equal(paper.neighbours, 1000);
+    assert_true(paper.shrinkage == 0);
+}
+
 static void test_losses(void **state)
 {
     char names[256];
@@ -67,6 +83,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models),
+        cmocka_unit_test(test_recipes_of_systems),
         cmocka_unit_test(test_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

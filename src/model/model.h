@@ -58,8 +58,9 @@ enum { INMO_WALK_NEIGHBOURS = 30 };
 
 struct inmo_model {
     const struct inmo_model_kind *kind;
-    int dim, layers;                 /* columns of e */
-    double alpha_reached;            /* alpha of the epoch that the parameters come from, or of the next (eval-alpha) */
+    int dim, layers; /* columns of e */
+    /* alpha of the epoch that the parameters come from, or of the next (eval-alpha) */
+    double alpha_reached;
     double popularity;               /* exponent of an item's degree in its representation */
     double walks;                    /* weight of short walks in a score (score/walk.h); 0: none */
     int walk_neighbours;             /* most walk neighbours of each item */

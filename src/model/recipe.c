@@ -138,5 +138,5 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
     if (fast)
         kind->fast.take(options, kind);
     if (kind->system && kind->system->defaults)
-        kind->system->defaults(options);
+        kind->system->defaults(options, fast);
 }

@@ -68,8 +68,8 @@ struct inmo_system {
     int users; /* best number of users to score at once */
     const struct inmo_tensor_rule *tensor;
     size_t tensors;
-    /* Changes the default options, for both recipes "fast" and "paper"; NULL: no changes. */
-    void (*defaults)(struct inmo_train_options *options);
+    /* Changes the default options, after those of the recipe, "fast" or "paper"; NULL: no changes. */
+    void (*defaults)(struct inmo_train_options *options, int fast);
 
     /* One of fit and learn is set, or neither if there is nothing to learn. fit adds its tensors to the model
      * (inmo_model_add_tensor); graph is the model's training graph. */

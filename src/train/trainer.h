@@ -54,7 +54,8 @@ static inline const float *inmo_trainer_parameters(const struct inmo_trainer *tr
 
 /* The normalization exponent of an epoch. */
 double inmo_alpha_of_epoch(const struct inmo_train_options *options, int32_t epoch);
-/* Alpha for validation and for the model after that epoch, unless it is 1: the epoch's, or already the next one's. */
+/* Alpha for validation and for the model after that epoch, unless it is 1: the epoch's, or already the next
+ * one's. */
 double inmo_alpha_reached(const struct inmo_train_options *options, int32_t epoch);
 /* The learning rate of a step, by the schedule over all epochs. */
 double inmo_learning_rate_at(const struct inmo_train_options *options, int64_t step, int64_t steps_per_epoch,

@@ -27,8 +27,9 @@ struct inmo_system_state {
     int32_t *column;      // (items) number among the model's, or -1
 };
 
-static void ease_defaults(struct inmo_train_options *options)
+static void ease_defaults(struct inmo_train_options *options, int fast)
 {
+    (void)fast;
     options->l2 = 100;
 }
 

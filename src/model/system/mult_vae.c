@@ -20,8 +20,9 @@ static const struct inmo_tensor_rule rules[INMO_VAE_TENSORS] = {
     [INMO_VAE_OUT] = {"mult-vae.out", INMO_F32, 1},   [INMO_VAE_OUT_BIAS] = {"mult-vae.out-bias", INMO_F32, 0},
 };
 
-static void vae_defaults(struct inmo_train_options *options)
+static void vae_defaults(struct inmo_train_options *options, int fast)
 {
+    (void)fast;
     options->batch = 512;
 }
 
