@@ -316,7 +316,7 @@ struct inmo_train_options {
     int negatives;             /* softmax: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
-    double temperature;        /* softmax: scores are divided by this */
+    double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence */
     const char *storage;       /* float|half: graph layers during training */
     const char *order;         /* none|community: order of the nodes during training */
     const char *schedule;      /* constant|cosine|eager: learning rate over the epochs */

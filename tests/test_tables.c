@@ -58,6 +58,9 @@ static void test_recipes_of_systems(void **state)
     assert_string_equal(paper.similarity, "jaccard");
     assert_int_equal(paper.neighbours, 1000);
     assert_true(paper.shrinkage == 0);
+    must(inmo_train_options_init(&fast, "mult-vae", NULL, &error));
+    must(inmo_train_options_init(&paper, "mult-vae", "paper", &error));
+    assert_true(fast.temperature == 1 && paper.temperature == 2); /* 0.2 times the divergence without its 1/2 */
 }
 
 static void test_losses(void **state)

@@ -83,7 +83,8 @@ static struct inmo_setting table[] = {
      "Epochs that each half, product and perceptron, is first trained alone; the epochs come after them (neumf "
      "models)."},
     {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
-     "Temperature of the softmax and listwise loss; in directau the weight of uniformity."},
+     "Temperature of the softmax and listwise loss; in directau the weight of uniformity, in mult-vae a "
+     "factor of the divergence's weight."},
     {"schedule", 's', AT(schedule), 0, 0, "constant|cosine|eager", "Training", "HOW",
      "Learning rate over the epochs: constant; cosine, falling to 0; or eager, a cosine that starts at twice the "
      "rate for about two epochs."},

@@ -183,7 +183,7 @@ def mult_vae(o):
         for j in range(len(x) - 1, 0, -1):
             other = golden.below(golden.random(base, j), j + 1)
             order[j], order[other] = order[other], order[j]
-        parts = []
+        parts, kl = [], o.get("temperature", 1) * min(0.2, epoch / 1000)
         for first in range(0, len(x), o["batch"]):
             who = order[first:first + o["batch"]]
             kept = np.array([[golden.kept(seed, golden.DROP_USER, step, u, i, o["dropout"]) for i in range(x.shape[1])]
@@ -192,7 +192,7 @@ def mult_vae(o):
             latent = golden.random(golden.key(seed, LATENT), step)
             noise = np.array([[golden.normal(latent, u * net.z + j) for j in range(net.z)] for u in who])
             step += 1
-            parts.append(net.step(row, x[who], noise, min(0.2, epoch / 1000), o["l2"], o["learning-rate"], step))
+            parts.append(net.step(row, x[who], noise, kl, o["l2"], o["learning-rate"], step))
         losses.append(float(np.mean(parts)))
 
     def score(h):
@@ -221,6 +221,8 @@ CASES = [
      "schedule": "constant", "seed": SEED},
     {"model": "mult-vae", "dim": 7, "learning-rate": 0.02, "l2": 0.001, "dropout": 0.4, "batch": 512, "epochs": 4,
      "schedule": "constant", "seed": SEED},
+    {"model": "mult-vae", "dim": 4, "learning-rate": 0.02, "l2": 0.001, "dropout": 0.0, "batch": 512, "epochs": 4,
+     "temperature": 100.0, "schedule": "constant", "seed": SEED},
 ]
 
 

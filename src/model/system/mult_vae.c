@@ -22,8 +22,8 @@ static const struct inmo_tensor_rule rules[INMO_VAE_TENSORS] = {
 
 static void vae_defaults(struct inmo_train_options *options, int fast)
 {
-    (void)fast;
     options->batch = 512;
+    options->temperature = fast ? 1 : 2; /* the authors' runs have the divergence without its factor 1/2 */
 }
 
 /* ---- Learning ------------------------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static double vae_step(struct inmo_learning_state *learner, const struct inmo_bl
         .user = learner->order + first,
         .count = left < learner->batch ? left : learner->batch,
         .dropout = options->dropout,
-        .kl_weight = fmin(most_kl, (double)epoch / KL_EPOCHS),
+        .kl_weight = options->temperature * fmin(most_kl, (double)epoch / KL_EPOCHS),
         .l2 = options->l2,
         .seed = options->seed,
         .step = number,
