@@ -24,16 +24,22 @@ static inline int64_t inmo_csr_degree(const struct inmo_csr *csr, int32_t row)
     return csr->offset ? csr->offset[row + 1] - csr->offset[row] : 0;
 }
 
-/* 1 if the row contains the column. Branchless bisection, because the branch would be unpredictable. */
+/* 1 if an ascending list contains the number. Branchless bisection, because the branch would be unpredictable. */
+static inline int inmo_holds(const int32_t *ascending, int64_t count, int32_t number)
+{
+    const int32_t *at = ascending;
+    if (count == 0)
+        return 0;
+    for (; count > 1; count -= count / 2)
+        at += at[count / 2] <= number ? count / 2 : 0;
+    return *at == number;
+}
+
+/* 1 if the row contains the column. */
 static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t column)
 {
-    const int32_t *at;
-    int64_t left = inmo_csr_degree(csr, row);
-    if (left == 0)
-        return 0;
-    for (at = csr->column + csr->offset[row]; left > 1; left -= left / 2)
-        at += at[left / 2] <= column ? left / 2 : 0;
-    return *at == column;
+    int64_t degree = inmo_csr_degree(csr, row);
+    return degree > 0 && inmo_holds(csr->column + csr->offset[row], degree, column);
 }
 
 /* Frees the arrays of a csr that owns them. */

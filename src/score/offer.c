@@ -3,9 +3,6 @@
 
 #include "base/memory.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int inmo_is_on_offer(const struct inmo_model *model, const struct inmo_model_binding *bound, int32_t item)
 {
     const struct inmo_graph *graph = bound->binding.graph;
@@ -67,20 +64,13 @@ enum inmo_status inmo_popular_order(const struct inmo_graph *graph, int32_t **ou
     return INMO_OK;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 void inmo_popular_top(const struct inmo_graph *graph, const int32_t *order, const uint8_t *unoffered,
                       const int32_t *closed, int32_t closed_count, struct inmo_top *top)
 {
     top->count = 0;
     for (int32_t n = 0; n < graph->items && top->count < top->k; n++) {
         int32_t i = order[n];
-        if ((unoffered && unoffered[i]) ||
-            (closed_count > 0 && bsearch(&i, closed, (size_t)closed_count, sizeof *closed, by_number)))
+        if ((unoffered && unoffered[i]) || inmo_holds(closed, closed_count, i))
             continue;
         top->item[top->count] = i;
         top->score[top->count++] = (float)inmo_graph_degree(graph, graph->users + i);

@@ -32,24 +32,10 @@ struct inmo_list_request {
     size_t tasks;
 };
 
-/* Whether an ascending list has the number. */
-static inline int inmo_task_holds(const int32_t *list, int32_t count, int32_t number)
-{
-    int32_t low = 0, high = count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (list[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && list[low] == number;
-}
-
 static inline int inmo_task_may_list(const struct inmo_list_task *task, int32_t item)
 {
-    return !inmo_task_holds(task->closed, task->closed_count, item) &&
-           (!task->query->allow || inmo_task_holds(task->allowed, task->allowed_count, item));
+    return !inmo_holds(task->closed, task->closed_count, item) &&
+           (!task->query->allow || inmo_holds(task->allowed, task->allowed_count, item));
 }
 
 /* Fills in the task of a query: the person, the items that may be listed, the scores of items newer than the

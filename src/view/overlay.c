@@ -127,7 +127,6 @@ static struct inmo_change *change_of(struct inmo_overlay *overlay, int32_t user)
     return overlay->change + overlay->changes - 1;
 }
 
-/* Whether the user has a history in the snapshot that still counts. */
 static int has_past(const struct inmo_overlay *overlay, int32_t user, const struct inmo_change *change)
 {
     return user < overlay->snapshot->graph->users && !inmo_snapshot_is_gone(overlay->snapshot, user) &&
@@ -142,6 +141,11 @@ static int in_past(const struct inmo_overlay *overlay, int32_t user, const struc
            inmo_csr_has(&rows, user, graph->users + item);
 }
 
+int inmo_overlay_has_past(const struct inmo_overlay *overlay, int32_t user)
+{
+    return has_past(overlay, user, inmo_overlay_change(overlay, user));
+}
+
 int inmo_overlay_has_user(const struct inmo_overlay *overlay, int32_t user)
 {
     const struct inmo_change *change = inmo_overlay_change(overlay, user);
@@ -150,16 +154,7 @@ int inmo_overlay_has_user(const struct inmo_overlay *overlay, int32_t user)
 
 int inmo_overlay_is_gone(const struct inmo_overlay *overlay, int32_t item)
 {
-    const struct inmo_numbers *gone = &overlay->gone;
-    int32_t low = 0, high = gone->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (gone->number[middle] < item)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < gone->count && gone->number[low] == item;
+    return inmo_holds(overlay->gone.number, overlay->gone.count, item);
 }
 
 int inmo_overlay_has_item(const struct inmo_overlay *overlay, int32_t item)

@@ -62,6 +62,8 @@ enum inmo_status inmo_overlay_apply(struct inmo_overlay *overlay, struct inmo_ha
 void inmo_overlay_revert(struct inmo_overlay *overlay, const struct inmo_happening *happening);
 /* NULL: nothing has happened to the user. */
 const struct inmo_change *inmo_overlay_change(const struct inmo_overlay *overlay, int32_t user);
+/* Whether the user has a history in the snapshot that still counts. */
+int inmo_overlay_has_past(const struct inmo_overlay *overlay, int32_t user);
 /* Whether the user has a history now. */
 int inmo_overlay_has_user(const struct inmo_overlay *overlay, int32_t user);
 /* Whether anything is known of the item now. */

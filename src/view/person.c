@@ -2,7 +2,7 @@
  *
  * Folding in: for a person who is new or has changed since the snapshot, the provider composes an embedding from
  * the history, and the backbone computes the row of one more node from what the scorer keeps of the others, which
- * do not change (docs/math.md, "Somebody unseen"). With an additive provider and an affine backbone the result is
+ * do not change (docs/math.md, "Cold-start users"). With an additive provider and an affine backbone the result is
  * a base plus one term for each item of the history; explanations use these. Systems with vectors compute such
  * terms themselves. Items newer than the snapshot are folded in from their users in the same way. */
 #include "view/person.h"
@@ -263,15 +263,12 @@ enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inm
                                   struct inmo_person *person, struct inmo_error *error)
 {
     const struct inmo_model *model = snapshot->model;
-    const struct inmo_change *change;
     int32_t user = -1, past = 0;
     enum inmo_status status = query->user ? find_user(view, query->user, &user, error) : INMO_OK;
     *person = (struct inmo_person){.user = -1, .own = -1};
     if (status)
         return status;
-    change = user >= 0 ? inmo_overlay_change(&view->overlay, user) : NULL;
-    if (user >= 0 && user < snapshot->graph->users && !inmo_snapshot_is_gone(snapshot, user) &&
-        !(change && change->forgotten))
+    if (user >= 0 && inmo_overlay_has_past(&view->overlay, user))
         person->own = user;
     if (!inmo_kind_serves_unseen(model->kind) && (person->own < 0 || snapshot->bound.model_user[user] < 0))
         return query->user

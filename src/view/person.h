@@ -34,7 +34,7 @@ double inmo_person_coverage(const struct inmo_person *person);
 
 /* Whether the model has a learned row for the person. */
 int inmo_person_has_row(const struct inmo_snapshot *snapshot, const struct inmo_person *person);
-/* The representation of a person as a sum (docs/math.md, "Somebody unseen"), for systems with vectors and for an
+/* The representation of a person as a sum (docs/math.md, "Cold-start users"), for systems with vectors and for an
  * additive provider on an affine backbone: base (dim) does not depend on the history; term (count, dim) has a row
  * for each item of it. Both must be zero before the call. */
 enum inmo_status inmo_person_parts(const struct inmo_snapshot *snapshot, const struct inmo_person *person,

@@ -40,7 +40,7 @@ static void rank_allowed(const struct inmo_list_request *request, struct inmo_li
     for (int32_t n = 0; n < task->allowed_count && task->allowed[n] < snapshot->graph->items; n++) {
         int32_t item = task->allowed[n];
         float score;
-        if (inmo_task_holds(task->closed, task->closed_count, item) ||
+        if (inmo_holds(task->closed, task->closed_count, item) ||
             (snapshot->unoffered && snapshot->unoffered[item]))
             continue;
         score = inmo_kernels()->dot(snapshot->scorer.dim, task->person.r, inmo_snapshot_item_row(snapshot, item));

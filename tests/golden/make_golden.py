@@ -298,7 +298,7 @@ def naive_loss(o, block, step, alpha, batch, self_batch):
 
 
 def unseen(o, block, history):
-    """"Somebody unseen" of docs/math.md, alpha 1, naive."""
+    """"Cold-start users" of docs/math.md, alpha 1, naive."""
     d, tu, ti = o["dim"], o["user_templates"], o["item_templates"]
     row = [block[n * d : (n + 1) * d] for n in range(o["rows"])]
     mine = [i for i in history if i in ti]
