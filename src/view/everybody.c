@@ -142,12 +142,8 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     job->who = stretch->who;
     job->top_item = stretch->top_item;
     job->top_score = stretch->top_score;
-    if (stretch->snapshot->scorer.walks) {
-        enum inmo_status status = inmo_walks_complete(stretch->snapshot->scorer.walks, hooks, error);
-        if (status)
-            return status;
-    }
-    return INMO_OK;
+    return stretch->snapshot->scorer.walks ? inmo_walks_complete(stretch->snapshot->scorer.walks, hooks, error)
+                                           : INMO_OK;
 }
 
 /* Puts the users of a stretch that are ranked together into job.who. Returns how many users it has. */
@@ -166,10 +162,8 @@ static enum inmo_status ask_alone(struct stretch *stretch, const char *user, con
                                   struct inmo_error *error)
 {
     struct inmo_query query = *stretch->query;
-    enum inmo_status status;
     query.user = user;
-    status = inmo_recommend_many(stretch->view, stretch->work, &query, 1, list, error);
-    return status;
+    return inmo_recommend_many(stretch->view, stretch->work, &query, 1, list, error);
 }
 
 static enum inmo_status hand_out(struct stretch *stretch, int32_t first, int32_t count,

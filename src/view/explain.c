@@ -215,26 +215,13 @@ static enum inmo_status find_who(struct reasons *reasons, const struct inmo_quer
     return inmo_person_make(reasons->view, snapshot, reasons->work, query, &reasons->person, error);
 }
 
-/* Copies to one block: the explanation, its parts, then the ids. */
 static struct inmo_explanation *copy_out(const struct reasons *reasons)
 {
-    size_t size = sizeof(struct inmo_explanation) + reasons->count * sizeof(struct inmo_entry);
-    struct inmo_explanation *explanation;
-    char *text;
-    for (size_t n = 0; n < reasons->count; n++)
-        size += strlen(reasons->part[n].id) + 1;
-    explanation = inmo_alloc(size, 1);
-    if (!explanation)
-        return NULL;
-    *explanation =
-        (struct inmo_explanation){reasons->score, reasons->count, (struct inmo_entry *)(explanation + 1)};
-    text = (char *)(explanation->part + reasons->count);
-    for (size_t n = 0; n < reasons->count; n++) {
-        size_t length = strlen(reasons->part[n].id) + 1;
-        explanation->part[n] =
-            (struct inmo_entry){memcpy(text, reasons->part[n].id, length), reasons->part[n].score};
-        text += length;
-    }
+    struct inmo_entry *part = NULL;
+    struct inmo_explanation *explanation =
+        inmo_entries_copy(sizeof *explanation, reasons->part, reasons->count, &part);
+    if (explanation)
+        *explanation = (struct inmo_explanation){reasons->score, reasons->count, part};
     return explanation;
 }
 

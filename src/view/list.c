@@ -28,24 +28,32 @@ enum inmo_status inmo_check_k(int k, struct inmo_error *error)
     return k >= 1 ? INMO_OK : inmo_fail(error, INMO_USAGE, "`k`: found %d, expected a number of at least 1", k);
 }
 
-/* One block: the list, its entries, then the ids. */
+void *inmo_entries_copy(size_t head, const struct inmo_entry *entry, size_t count, struct inmo_entry **copy)
+{
+    size_t size = head + count * sizeof *entry;
+    char *block, *text;
+    for (size_t n = 0; n < count; n++)
+        size += strlen(entry[n].id) + 1;
+    block = inmo_alloc(size, 1);
+    if (!block)
+        return NULL;
+    *copy = (struct inmo_entry *)(void *)(block + head);
+    text = (char *)(*copy + count);
+    for (size_t n = 0; n < count; n++) {
+        size_t length = strlen(entry[n].id) + 1;
+        (*copy)[n] = (struct inmo_entry){memcpy(text, entry[n].id, length), entry[n].score};
+        text += length;
+    }
+    return block;
+}
+
 struct inmo_list *inmo_list_copy(const struct inmo_list *list)
 {
-    size_t size = sizeof *list + list->count * sizeof *list->entry;
-    struct inmo_list *copy;
-    char *text;
-    for (size_t n = 0; n < list->count; n++)
-        size += strlen(list->entry[n].id) + 1;
-    copy = inmo_alloc(size, 1);
-    if (!copy)
-        return NULL;
-    *copy = *list;
-    copy->entry = (struct inmo_entry *)(copy + 1);
-    text = (char *)(copy->entry + list->count);
-    for (size_t n = 0; n < list->count; n++) {
-        size_t length = strlen(list->entry[n].id) + 1;
-        copy->entry[n] = (struct inmo_entry){memcpy(text, list->entry[n].id, length), list->entry[n].score};
-        text += length;
+    struct inmo_entry *entry = NULL;
+    struct inmo_list *copy = inmo_entries_copy(sizeof *copy, list->entry, list->count, &entry);
+    if (copy) {
+        *copy = *list;
+        copy->entry = entry;
     }
     return copy;
 }

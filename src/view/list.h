@@ -4,6 +4,9 @@
 
 #include "inmo.h"
 
+/* One block: room for a head of that size, a copy of the entries behind it, then their ids. NULL when memory is
+ * short. */
+void *inmo_entries_copy(size_t head, const struct inmo_entry *entry, size_t count, struct inmo_entry **copy);
 /* A copy in one block that owns its ids; NULL when memory is short. */
 struct inmo_list *inmo_list_copy(const struct inmo_list *list);
 /* INMO_USAGE if k is not a valid length. */
