@@ -12,7 +12,8 @@ A file of transcripts/ is a script with the exact output expected:
 "$ " starts a command (bash), "! " is a line of standard error, "[N]" an exit code other than 0, any other line is
 standard output. "# " is a comment. "..." inside a line stands for any text, a line of "..." alone for any lines of
 standard output. Each transcript has a folder of its own. $SMALL is a folder with a log, a prepared data set and trained
-models (see fixture below), $FILES is files/. What needs more than a comparison of text is a function of cases.py. --update writes what came back into the transcripts.
+models (see fixture below), $FILES is files/. What needs more than a comparison of text is a function of
+one of the files cases_*.py. --update writes what came back into the transcripts.
 """
 import argparse
 import concurrent.futures
@@ -143,7 +144,10 @@ def run_transcript(world, path, update):
 
 
 def main():
-    import cases
+    import cases_files
+    import cases_lists
+    import cases_options
+    import cases_runs
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--only", default="", help="run tests whose name has this word")
@@ -156,9 +160,10 @@ def main():
     for name in sorted(os.listdir(os.path.join(HERE, "transcripts"))):
         path = os.path.join(HERE, "transcripts", name)
         tests.append((name, lambda world, path=path: run_transcript(world, path, options.update)))
-    for name, function in vars(cases).items():
-        if name.startswith("case_"):
-            tests.append((name[5:].replace("_", "-"), function))
+    for cases in (cases_options, cases_lists, cases_runs, cases_files):
+        for name, function in vars(cases).items():
+            if name.startswith("case_"):
+                tests.append((name[5:].replace("_", "-"), function))
     tests = [test for test in tests if options.only in test[0]]
     # Those that take longest first, so that none of them is left alone at the end.
     tests.sort(key=lambda test: not any(word in test[0] for word in ("kill", "memory", "in-help", "bench", "systems", "interrupt")))
