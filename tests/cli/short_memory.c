@@ -1,4 +1,4 @@
-/* short_memory.c - preloaded into the program by a test (cases.py): the allocation that SHORT_MEMORY_AT names, and
+/* short_memory.c - preloaded into the program by a test (cases_files.py): the allocation that SHORT_MEMORY_AT names, and
  * with SHORT_MEMORY_STAYS every one after it, fails. Counted are those that jansson and the program itself ask for,
  * as found by the address they return to; the run-time libraries of the compiler end the process when theirs
  * fail. */
