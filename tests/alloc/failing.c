@@ -8,7 +8,9 @@
  *     libgomp       gomp_malloc: "libgomp: Out of memory", exit
  *     libopenblas   its buffers: tries again for ever, or prints and ends
  *     libgfortran   "Error allocating", exit; the LAPACK routines of OpenBLAS load it
- *     ld-linux      loading libraries and threads */
+ *     ld-linux      loading libraries and threads
+ *
+ * With INMO_FAIL_NARROW only the program itself and jansson are counted: few enough to fail each in turn. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <link.h>
@@ -27,38 +29,48 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
-enum { MOST_SPARED = 8 };
+enum { MOST_NAMED = 8 };
 static struct {
     uintptr_t begin, end;
-} spared[MOST_SPARED];
-static int spared_count;
+} named[MOST_NAMED]; /* where those above are loaded; when narrow, the two that are counted */
+static int named_count, narrow;
 static long fail_at = -1;
 static int fail_on;
 static atomic_long counted;
 static int ready;
 
-static int note_library(struct dl_phdr_info *info, size_t size, void *context)
+static int is_named(const char *path)
 {
     static const char *const name[] = {"libgomp", "libopenblas", "libgfortran", "libquadmath", "ld-linux"};
+    if (narrow)
+        return path[0] == 0 || strstr(path, "libjansson") != NULL; /* the program has no path */
+    for (size_t n = 0; n < sizeof name / sizeof *name; n++)
+        if (strstr(path, name[n]))
+            return 1;
+    return 0;
+}
+
+static int note_library(struct dl_phdr_info *info, size_t size, void *context)
+{
+    uintptr_t end = info->dlpi_addr;
     (void)size;
     (void)context;
-    for (size_t n = 0; n < sizeof name / sizeof *name; n++)
-        if (strstr(info->dlpi_name, name[n]) && spared_count < MOST_SPARED) {
-            uintptr_t end = info->dlpi_addr;
-            for (int p = 0; p < info->dlpi_phnum; p++) {
-                uintptr_t last = info->dlpi_addr + info->dlpi_phdr[p].p_vaddr + info->dlpi_phdr[p].p_memsz;
-                if (info->dlpi_phdr[p].p_type == PT_LOAD && last > end)
-                    end = last;
-            }
-            spared[spared_count].begin = info->dlpi_addr;
-            spared[spared_count++].end = end;
-        }
+    if (!is_named(info->dlpi_name) || named_count == MOST_NAMED)
+        return 0;
+    for (int p = 0; p < info->dlpi_phnum; p++) {
+        uintptr_t last = info->dlpi_addr + info->dlpi_phdr[p].p_vaddr + info->dlpi_phdr[p].p_memsz;
+        if (info->dlpi_phdr[p].p_type == PT_LOAD && last > end)
+            end = last;
+    }
+    named[named_count].begin = info->dlpi_addr;
+    named[named_count++].end = end;
     return 0;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("INMO_FAIL_AT");
+    narrow = getenv("INMO_FAIL_NARROW") != NULL;
     dl_iterate_phdr(note_library, NULL);
     fail_at = at ? atol(at) : -1;
     fail_on = getenv("INMO_FAIL_ON") != NULL;
@@ -86,11 +98,13 @@ __attribute__((destructor)) static void end(void)
 static int refused(const void *caller)
 {
     long number;
+    int is_inside = 0;
     if (!ready)
         return 0;
-    for (int n = 0; n < spared_count; n++)
-        if ((uintptr_t)caller >= spared[n].begin && (uintptr_t)caller < spared[n].end)
-            return 0;
+    for (int n = 0; n < named_count && !is_inside; n++)
+        is_inside = (uintptr_t)caller >= named[n].begin && (uintptr_t)caller < named[n].end;
+    if (is_inside != narrow)
+        return 0;
     number = atomic_fetch_add(&counted, 1);
     if (fail_at < 0 || number < fail_at || (number > fail_at && !fail_on))
         return 0;

@@ -26,15 +26,16 @@ def case_short_memory_is_said(world):
                       ("prepare", log, "-o", "prepared", "--force", "--json"), tune):
 
         def run(at, stays):
-            more = {"INMO_SETTLED": "1", "LD_PRELOAD": library, "SHORT_MEMORY_AT": str(at), **({"SHORT_MEMORY_STAYS": "1"} if stays else {})}
+            more = {"INMO_SETTLED": "1", "LD_PRELOAD": library, "INMO_FAIL_NARROW": "1", "INMO_FAIL_AT": str(at),
+                    **({"INMO_FAIL_ON": "1"} if stays else {})}
             shutil.rmtree(world.path("search"), ignore_errors=True)
             done = subprocess.run([world.program, *arguments, *(() if arguments[0] == "help" else ("--threads", "1"))],
                                   cwd=world.folder, env=dict(world.environment, **more), capture_output=True, timeout=60)
             return done.returncode, re.sub(rb'"\w*seconds": [0-9.e-]+', b"", done.stdout), done.stderr
 
-        code, whole, err = run(0, 0)
+        code, whole, err = run(-1, 0)
         world.check(code == 0 and whole, f"{arguments}: {err}")
-        at, reached = 1, True
+        at, reached = 0, True
         while reached and at < 100000:
             reached = False
             for stays in (0, 1):
@@ -42,7 +43,7 @@ def case_short_memory_is_said(world):
                 ended = code == 9 and b"not enough memory" in err and whole.startswith(out)
                 world.check(ended or (code == 0 and out == whole), f"{arguments}, {at}: {code} {out[-300:]} {err}")
                 reached |= code != 0
-            world.check(reached or at > 5, f"{arguments}: nothing failed")
+            world.check(reached or at > 4, f"{arguments}: nothing failed")
             at += 1 + at // 2
 
 
