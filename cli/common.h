@@ -86,13 +86,17 @@ enum inmo_status cli_gather_items(const char *items, const char *items_file, con
 
 struct cli_training {
     struct inmo_train_options train;
-    const char *recipe;
+    const char *recipe, *like;
 };
-/* Registers --recipe, the first count rows of the training options, and their aliases. */
+/* Registers --recipe and --like, the first count rows of the training options, and their aliases. */
 void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count);
 /* The recipe depends on the model; both must be known before the other options override them. */
 enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training,
                                     struct inmo_error *error);
+/* Under --recipe paper: takes the authors' settings for the data set named by --like, or for the one nearest to
+ * this, where no option was given, and gives the recipe its full name. */
+void cli_take_like(const struct cli_options *options, struct cli_training *training,
+                   const struct inmo_dataset *dataset);
 /* Prints a word quoted for the shell. */
 void cli_put_quoted(FILE *stream, const char *word);
 /* Prints on standard error the command that continues this one: the same words, plus more (may be NULL). */

@@ -140,6 +140,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status)
         status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
     if (!status)
+        cli_take_like(options, &settings->training, dataset);
+    if (!status)
         status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
     damaged = dataset && status == INMO_FORMAT && settings->training.train.resume;
     cli_hooks_end();

@@ -5,10 +5,14 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct inmo_setting recipe_row = {
-    "recipe", 's',    offsetof(struct cli_training, recipe),
-    0,        0,      "fast|paper",
-    "Model",  "NAME", "Default settings of the model; options override them."};
+static const struct inmo_setting recipe_rows[] = {
+    {"recipe", 's', offsetof(struct cli_training, recipe), 0, 0, "fast|paper", "Model", "NAME",
+     "Default settings of the model; options override them."},
+    {"like", 's', offsetof(struct cli_training, like), 0, 0, "gowalla|yelp|amazon-book", "Model", "NAME",
+     "Data set whose settings --recipe paper takes from the authors; default: the one nearest to the data in size "
+     "and "
+     "density."},
+};
 
 /* Aliases. A name that appears twice sets both. */
 static const struct inmo_setting other_names[] = {
@@ -26,7 +30,7 @@ void cli_add_training(struct cli_options *options, struct cli_training *training
 
     training->recipe = "fast";
     inmo_train_options_init(&training->train, "inmo-lightgcn", training->recipe, NULL);
-    cli_add_table(options, &recipe_row, 1, training);
+    cli_add_table(options, recipe_rows, sizeof recipe_rows / sizeof *recipe_rows, training);
     cli_add_table(options, inmo_train_settings(&all), count, &training->train);
     cli_add_table(options, other_names, sizeof other_names / sizeof *other_names, &training->train);
 }
@@ -34,13 +38,49 @@ void cli_add_training(struct cli_options *options, struct cli_training *training
 enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training,
                                     struct inmo_error *error)
 {
-    const char *model = cli_given(options, "model"), *recipe = cli_given(options, "recipe");
-    enum inmo_status status = inmo_train_options_init(&training->train, model ? model : training->train.model,
-                                                      recipe ? recipe : training->recipe, error);
+    const char *model = cli_given(options, "model"), *recipe = cli_given(options, "recipe"),
+               *like = cli_given(options, "like");
+    enum inmo_status status;
+    recipe = recipe ? recipe : training->recipe;
+    if (like && inmo_recipe_for(like, 1, 1, 1) && strcmp(recipe, "fast") == 0)
+        return inmo_fail(error, INMO_USAGE,
+                         "--like is for --recipe paper: the fast recipe is the same for every data set");
+    status = inmo_train_options_init(&training->train, model ? model : training->train.model, recipe, error);
     /* Unknown model name: report it like any other invalid option. */
     if (status)
         cli_apply(options, error);
     return status;
+}
+
+void cli_take_like(const struct cli_options *options, struct cli_training *training,
+                   const struct inmo_dataset *dataset)
+{
+    struct inmo_train_options usual, wanted;
+    struct inmo_dataset_info info;
+    const char *recipe;
+    size_t count;
+    const struct inmo_setting *row = inmo_train_settings(&count);
+
+    if (strcmp(training->recipe, "paper"))
+        return;
+    inmo_dataset_info(dataset, &info);
+    recipe = inmo_recipe_for(training->like, info.users, info.items,
+                             info.train + info.valid + info.test + info.later + info.aside);
+    if (!recipe || inmo_train_options_init(&usual, training->train.model, "paper", NULL) ||
+        inmo_train_options_init(&wanted, training->train.model, recipe, NULL))
+        return;
+    for (size_t n = 0; n < count; n++) {
+        char text[2][256];
+        inmo_setting_text(&row[n], &usual, text[0], sizeof text[0]);
+        inmo_setting_text(&row[n], &wanted, text[1], sizeof text[1]);
+        if (strcmp(text[0], text[1]) && !cli_given(options, row[n].name) &&
+            (strcmp(row[n].name, "learning-rate") || !cli_given(options, "lr")))
+            inmo_setting_set(&row[n], &training->train, text[1]); /* numbers: the text is not kept */
+    }
+    training->recipe = recipe;
+    if (!training->like)
+        cli_note(INMO_NOTE, "the paper's settings are those for %s, which is nearest in size and density (--like)",
+                 strchr(recipe, ':') + 1);
 }
 
 void cli_put_quoted(FILE *stream, const char *word)

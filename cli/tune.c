@@ -57,20 +57,23 @@ static char *best_command(const char *data, const struct tune_settings *settings
     struct inmo_train_options usual;
     size_t count = inmo_train_settings_of_model(), all, size = 0;
     const struct inmo_setting *row = inmo_train_settings(&all);
+    const char *recipe = settings->training.recipe;
     char *text = NULL;
     int failed;
     FILE *stream = open_memstream(&text, &size);
 
     if (!stream)
         cli_end_for_memory();
-    if (inmo_train_options_init(&usual, best->model, settings->training.recipe, NULL)) {
+    if (inmo_train_options_init(&usual, best->model, recipe, NULL)) {
         fclose(stream);
         free(text);
         return cli_copy("");
     }
     fputs("inmo train ", stream);
     cli_put_quoted(stream, data);
-    fprintf(stream, " -o best.inmo --model %s --recipe %s", best->model, settings->training.recipe);
+    fprintf(stream, " -o best.inmo --model %s --recipe %.*s", best->model, (int)strcspn(recipe, ":"), recipe);
+    if (strchr(recipe, ':'))
+        fprintf(stream, " --like %s", strchr(recipe, ':') + 1);
     for (size_t n = 0; n < count; n++) {
         char value[256], ordinary[256];
         inmo_setting_text(&row[n], best, value, sizeof value);
@@ -182,6 +185,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 
     settings->tune.search = search;
     status = open_data(data, &dataset, error);
+    if (!status)
+        cli_take_like(options, &settings->training, dataset);
     if (!status)
         status = inmo_tune(dataset, &settings->training.train, &settings->tune, settings->output, cli_hooks(),
                            &report, error);

@@ -332,7 +332,8 @@ struct inmo_train_options {
 };
 
 /* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the
- * paper's loss and its Gowalla settings, exactly). Errors: USAGE for an unknown model or recipe. */
+ * paper's loss, and its settings for Gowalla; "paper:yelp" and "paper:amazon-book": for these data sets).
+ * Errors: USAGE for an unknown model or recipe. */
 INMO_API enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *options, size_t size,
                                                         const char *model, const char *recipe,
                                                         struct inmo_error *error);
@@ -341,6 +342,9 @@ static inline enum inmo_status inmo_train_options_init(struct inmo_train_options
 {
     return inmo_train_options_init_sized(options, sizeof *options, model, recipe, error);
 }
+/* The name, for inmo_train_options_init, of the paper's recipe for its data set "gowalla", "yelp" or "amazon-book";
+ * like NULL: for the one nearest in size and density. NULL: the paper has no such data set. */
+INMO_API const char *inmo_recipe_for(const char *like, int64_t users, int64_t items, int64_t interactions);
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
 /* Number of leading rows that determine the model's bytes and are stored in its file; the others only control the
  * run. */

@@ -27,6 +27,10 @@ const struct inmo_setting *inmo_reproduce_settings(size_t *count)
          "Seeds of split and training; tables show mean and standard deviation."},
         {"recipe", 's', AT(recipe), 0, 0, "fast|paper", "Experiments", "NAME",
          "Recipe for the settings of every model."},
+        {"like", 's', AT(like), 0, 0, "gowalla|yelp|amazon-book", "Experiments", "NAME",
+         "Data set whose settings --recipe paper takes from the authors; default: the one nearest to the data in "
+         "size and "
+         "density."},
         {"only", 's', AT(only), 0, 0, NULL, "Experiments", "MODEL,...",
          "Only these models; NAME* is the variant with 30 % templates."},
         {"k-core", 'i', AT(k_core), 0, 1000000000, NULL, "Experiments", "N",
@@ -150,6 +154,9 @@ enum inmo_status inmo_lab_plan_options(const struct inmo_reproduce_options *opti
     filled->recipe = filled->recipe ? filled->recipe : defaults.recipe;
     filled->new_choice = filled->new_choice ? filled->new_choice : defaults.new_choice;
     status = inmo_settings_check(settings, count, filled, error);
+    if (!status && filled->like && strcmp(filled->recipe, "fast") == 0)
+        status = inmo_fail(error, INMO_USAGE,
+                           "--like is for --recipe paper: the fast recipe is the same for every data set");
     if (!status)
         status = choose_experiments(filled->what, lab, error);
     if (!status)

@@ -63,6 +63,52 @@ static void test_recipes_of_systems(void **state)
     assert_true(fast.temperature == 1 && paper.temperature == 2); /* 0.2 times the divergence without its 1/2 */
 }
 
+/* The authors' settings for their three data sets, and which of these some data is nearest to. */
+static void test_recipes_of_the_paper(void **state)
+{
+    static const struct {
+        const char *recipe, *model;
+        double learning_rate, l2, dropout, graph_dropout, self_weight;
+    } row[] = {
+        {"paper", "mf", 1e-4, 1e-3, 0, 0, 0},
+        {"paper:gowalla", "mf", 1e-4, 1e-3, 0, 0, 0},
+        {"paper:yelp", "mf", 1e-3, 1e-3, 0, 0, 0},
+        {"paper:amazon-book", "mf", 1e-3, 1e-4, 0, 0, 0},
+        {"paper:yelp", "lightgcn", 1e-3, 1e-4, 0, 0, 0},
+        {"paper:amazon-book", "lightgcn", 1e-3, 1e-5, 0, 0, 0},
+        {"paper:yelp", "inmo-lightgcn", 1e-3, 0, 0.3, 0, 0.01},
+        {"paper:amazon-book", "inmo-lightgcn", 1e-3, 0, 0, 0, 0.01},
+        {"paper:gowalla", "inmo-mf", 1e-3, 1e-5, 0.1, 0, 0.1},
+        {"paper:yelp", "inmo-mf", 1e-3, 1e-5, 0.5, 0, 0.01},
+        {"paper:amazon-book", "inmo-mf", 1e-3, 1e-5, 0.3, 0, 0.1},
+        {"paper:yelp", "ngcf", 1e-3, 1e-3, 0, 0.3, 0},
+        {"paper:amazon-book", "ngcf", 1e-3, 1e-4, 0, 0.3, 0},
+        {"paper:amazon-book", "imc-gae", 1e-3, 0, 0, 0.9, 0},
+        {"paper:amazon-book", "mult-vae", 1e-3, 1e-5, 0.7, 0, 0},
+        {"paper:gowalla", "neumf", 1e-3, 1e-3, 0, 0, 0},
+        {"paper:yelp", "neumf", 1e-2, 1e-2, 0, 0, 0},
+    };
+    struct inmo_train_options options;
+    struct inmo_error error = {0};
+    (void)state;
+    for (size_t n = 0; n < COUNT(row); n++) {
+        must(inmo_train_options_init(&options, row[n].model, row[n].recipe, &error));
+        assert_true(options.learning_rate == row[n].learning_rate && options.l2 == row[n].l2);
+        assert_true(options.dropout == row[n].dropout && options.graph_dropout == row[n].graph_dropout);
+        assert_true(options.self_weight == row[n].self_weight && options.least_steps == 0);
+    }
+    must(inmo_train_options_init(&options, "knn", "paper:amazon-book", &error));
+    assert_int_equal(options.neighbours, 10);
+    must_fail(inmo_train_options_init(&options, "mf", "paper:netflix", &error), INMO_USAGE, "paper:netflix");
+    assert_string_equal(inmo_recipe_for(NULL, 29858, 40988, 1027464), "paper:gowalla");
+    assert_string_equal(inmo_recipe_for(NULL, 75173, 42706, 1931173), "paper:yelp");
+    assert_string_equal(inmo_recipe_for(NULL, 109730, 96421, 3181759), "paper:amazon-book");
+    assert_string_equal(inmo_recipe_for(NULL, 100, 200, 5000), "paper:gowalla");
+    assert_string_equal(inmo_recipe_for(NULL, 0, 0, 0), "paper:gowalla");
+    assert_string_equal(inmo_recipe_for("yelp", 100, 200, 5000), "paper:yelp");
+    assert_null(inmo_recipe_for("netflix", 100, 200, 5000));
+}
+
 static void test_losses(void **state)
 {
     char names[256];
@@ -87,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_recipes_of_systems),
+        cmocka_unit_test(test_recipes_of_the_paper),
         cmocka_unit_test(test_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

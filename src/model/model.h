@@ -19,7 +19,7 @@ struct inmo_model_kind {
     const struct inmo_backbone *backbone;
     const struct inmo_head *head; /* NULL: scores are dot products */
     const struct inmo_system *system;
-    struct inmo_paper_recipe paper;
+    struct inmo_paper_recipe paper, yelp, amazon_book;
     struct inmo_fast_recipe fast;
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);

@@ -1,6 +1,9 @@
 /* recipe.c - see recipe.h. */
 #include "model/model.h"
 
+#include <math.h>
+#include <string.h>
+
 /* Takes the searched values from the model's row. */
 static void take_searched(struct inmo_train_options *options, const struct inmo_fast_recipe *fast)
 {
@@ -115,9 +118,15 @@ void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_mod
     };
 }
 
-void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_model_kind *kind, int fast)
+void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_model_kind *kind,
+                      enum inmo_recipe recipe)
 {
+    int fast = recipe == INMO_RECIPE_FAST;
     const struct inmo_paper_recipe *paper = &kind->paper;
+    if (recipe == INMO_RECIPE_YELP && kind->yelp.init)
+        paper = &kind->yelp;
+    if (recipe == INMO_RECIPE_AMAZON_BOOK && kind->amazon_book.init)
+        paper = &kind->amazon_book;
     if (paper->init) {
         options->learning_rate = paper->learning_rate;
         options->l2 = paper->l2;
@@ -138,5 +147,46 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
     if (fast)
         kind->fast.take(options, kind);
     if (kind->system && kind->system->defaults)
-        kind->system->defaults(options, fast);
+        kind->system->defaults(options, recipe);
+}
+
+/* ---- The paper's data sets ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *recipe;
+    double users, items, interactions;
+} published[] = {
+    [INMO_RECIPE_GOWALLA] = {"paper:gowalla", 29858, 40988, 1027464},
+    [INMO_RECIPE_YELP] = {"paper:yelp", 75173, 42706, 1931173},
+    [INMO_RECIPE_AMAZON_BOOK] = {"paper:amazon-book", 109730, 96421, 3181759},
+};
+enum { RECIPES = sizeof published / sizeof *published };
+
+int inmo_recipe_find(const char *name, enum inmo_recipe *recipe)
+{
+    *recipe = name && strcmp(name, "paper") == 0 ? INMO_RECIPE_GOWALLA : INMO_RECIPE_FAST;
+    if (!name || strcmp(name, "paper") == 0 || strcmp(name, "fast") == 0)
+        return 1;
+    for (int n = INMO_RECIPE_GOWALLA; n < RECIPES; n++)
+        if (strcmp(published[n].recipe, name) == 0) {
+            *recipe = (enum inmo_recipe)n;
+            return 1;
+        }
+    return 0;
+}
+
+const char *inmo_recipe_for(const char *like, int64_t users, int64_t items, int64_t interactions)
+{
+    double least = INFINITY, pairs = fmax((double)users * (double)items, 1), count = fmax((double)interactions, 1);
+    const char *nearest = NULL;
+    for (int n = INMO_RECIPE_GOWALLA; n < RECIPES; n++) {
+        double size = log(count / published[n].interactions);
+        double density = log(count / pairs * published[n].users * published[n].items / published[n].interactions);
+        double distance = size * size + density * density;
+        if (like ? strcmp(strchr(published[n].recipe, ':') + 1, like) == 0 : distance < least) {
+            least = distance;
+            nearest = published[n].recipe;
+        }
+    }
+    return nearest;
 }

@@ -7,7 +7,10 @@
 
 struct inmo_model_kind;
 
-/* The paper's settings for Gowalla; init NULL: the paper has none for this model. */
+/* The fast recipe, or the paper's for one of its three data sets. */
+enum inmo_recipe { INMO_RECIPE_FAST, INMO_RECIPE_GOWALLA, INMO_RECIPE_YELP, INMO_RECIPE_AMAZON_BOOK };
+
+/* The authors' settings for one data set. init NULL: there are none; for Yelp and Amazon-Book: Gowalla's. */
 struct inmo_paper_recipe {
     double learning_rate, l2, dropout, graph_dropout, self_weight;
     const char *init;
@@ -32,7 +35,11 @@ void inmo_recipe_standalone(struct inmo_train_options *options, const struct inm
 
 /* Neutral values of all options, which recipes start from. */
 void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_model_kind *kind);
-/* Applies the recipe "fast" (fast 1) or "paper" (0) on top of them. */
-void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_model_kind *kind, int fast);
+/* Applies a recipe on top of them. */
+void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_model_kind *kind,
+                      enum inmo_recipe recipe);
+/* Finds "fast", "paper" (Gowalla's), "paper:gowalla", "paper:yelp" or "paper:amazon-book"; NULL is "fast". Returns
+ * 0 for any other name. */
+int inmo_recipe_find(const char *name, enum inmo_recipe *recipe);
 
 #endif

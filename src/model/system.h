@@ -17,6 +17,7 @@
 #include "base/tensorfile.h"
 #include "graph/graph.h"
 #include "kernel/kernel.h"
+#include "model/recipe.h"
 
 struct inmo_model;
 struct inmo_model_binding;
@@ -68,8 +69,8 @@ struct inmo_system {
     int users; /* best number of users to score at once */
     const struct inmo_tensor_rule *tensor;
     size_t tensors;
-    /* Changes the default options, after those of the recipe, "fast" or "paper"; NULL: no changes. */
-    void (*defaults)(struct inmo_train_options *options, int fast);
+    /* Changes the default options, after those of the recipe; NULL: no changes. */
+    void (*defaults)(struct inmo_train_options *options, enum inmo_recipe recipe);
 
     /* One of fit and learn is set, or neither if there is nothing to learn. fit adds its tensors to the model
      * (inmo_model_add_tensor); graph is the model's training graph. */

@@ -22,6 +22,7 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_inmo,
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 0, 0.3, 0, 0.01, "normal"},
+        .amazon_book = {1e-3, 0, 0, 0, 0.01, "normal"},
         .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, 4},
     },
     {
@@ -31,6 +32,8 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_inmo,
         .backbone = &inmo_backbone_mf,
         .paper = {1e-3, 1e-5, 0.1, 0, 0.1, "normal"},
+        .yelp = {1e-3, 1e-5, 0.5, 0, 0.01, "normal"},
+        .amazon_book = {1e-3, 1e-5, 0.3, 0, 0.1, "normal"},
         .fast = {LISTWISE, 0.0025, 0.065, 0, 0, 128, 0},
     },
     /* Combinations without settings in the paper: the backbone's settings, and the module's settings on
@@ -42,6 +45,8 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_inmo,
         .backbone = &inmo_backbone_ngcf,
         .paper = {1e-3, 1e-3, 0.3, 0.1, 0.01, "normal"},
+        .yelp = {1e-3, 1e-3, 0.3, 0.3, 0.01, "normal"},
+        .amazon_book = {1e-3, 1e-4, 0, 0.3, 0.01, "normal"},
         .fast = {PAIRWISE, 0.004, 1, 0.1, 1e-3, 64, 0},
     },
     {
@@ -51,6 +56,7 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_inmo,
         .backbone = &inmo_backbone_imc_gae,
         .paper = {1e-3, 0, 0.3, 0.3, 0.01, "normal"},
+        .amazon_book = {1e-3, 0, 0, 0.9, 0.01, "normal"},
         .fast = {LISTWISE, 0.005, 0.15, 0, 0, 64, 0},
     },
     {
@@ -60,7 +66,9 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_inmo,
         .backbone = &inmo_backbone_mf,
         .head = &inmo_head_neumf,
-        .paper = {1e-2, 1e-2, 0.3, 0, 0.01, "normal"},
+        .paper = {1e-3, 1e-3, 0.3, 0, 0.01, "normal"},
+        .yelp = {1e-2, 1e-2, 0.3, 0, 0.01, "normal"},
+        .amazon_book = {1e-2, 1e-2, 0, 0, 0.01, "normal"},
         .fast = {inmo_recipe_head, .learning_rate = 0.003, .l2 = 1e-3},
     },
     {
@@ -71,6 +79,7 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_lookup,
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 1e-4, 0, 0, 0, "normal"},
+        .amazon_book = {1e-3, 1e-5, 0, 0, 0, "normal"},
         .fast = {LISTWISE, 0.0066, 0.1, 0, 0, 128, 0},
     },
     {
@@ -81,6 +90,8 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_lookup,
         .backbone = &inmo_backbone_mf,
         .paper = {1e-4, 1e-3, 0, 0, 0, "normal"},
+        .yelp = {1e-3, 1e-3, 0, 0, 0, "normal"},
+        .amazon_book = {1e-3, 1e-4, 0, 0, 0, "normal"},
         .fast = {PAIRWISE, 0.004, 1, 0, 1e-3, 128, 0},
     },
     {
@@ -90,6 +101,8 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_lookup,
         .backbone = &inmo_backbone_ngcf,
         .paper = {1e-3, 1e-3, 0, 0.1, 0, "kaiming"},
+        .yelp = {1e-3, 1e-3, 0, 0.3, 0, "kaiming"},
+        .amazon_book = {1e-3, 1e-4, 0, 0.3, 0, "kaiming"},
         .fast = {PAIRWISE, 0.004, 1, 0.1, 1e-3, 64, 0},
     },
     {
@@ -99,7 +112,9 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_lookup,
         .backbone = &inmo_backbone_mf,
         .head = &inmo_head_neumf,
-        .paper = {1e-2, 1e-2, 0, 0, 0, "kaiming"}, /* for Yelp; the paper gives none for Gowalla */
+        .paper = {1e-3, 1e-3, 0, 0, 0, "kaiming"},
+        .yelp = {1e-2, 1e-2, 0, 0, 0, "kaiming"},
+        .amazon_book = {1e-2, 1e-2, 0, 0, 0, "kaiming"}, /* Yelp's; the authors have none */
         .fast = {inmo_recipe_head, .learning_rate = 0.003, .l2 = 1e-2},
     },
     {
@@ -109,6 +124,7 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_average,
         .backbone = &inmo_backbone_imc_gae,
         .paper = {1e-3, 0, 0, 0.3, 0, "normal"},
+        .amazon_book = {1e-3, 0, 0, 0.9, 0, "normal"},
         .fast = {LISTWISE, 0.005, 0.15, 0, 0, 64, 0},
     },
     {
@@ -119,6 +135,7 @@ static const struct inmo_model_kind kinds[] = {
         .provider = &inmo_provider_average,
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 1e-4, 0, 0, 0, "normal"},
+        .amazon_book = {1e-3, 1e-5, 0, 0, 0, "normal"},
         .fast = {LISTWISE, 0.0066, 0.1, 0, 0, 128, 0},
     },
     {
@@ -169,6 +186,7 @@ static const struct inmo_model_kind kinds[] = {
         .help = "a variational autoencoder of histories",
         .system = &inmo_system_mult_vae,
         .paper = {1e-3, 1e-4, 0.7, 0, 0, "kaiming"},
+        .amazon_book = {1e-3, 1e-5, 0.7, 0, 0, "kaiming"},
         .fast = {inmo_recipe_standalone, .learning_rate = 0.01, .dim = 128},
     },
     {

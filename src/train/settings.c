@@ -153,15 +153,18 @@ enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *option
                                                const char *recipe, struct inmo_error *error)
 {
     const struct inmo_model_kind *kind = inmo_model_kind_find(model ? model : "inmo-lightgcn");
+    enum inmo_recipe found;
     if (size != sizeof *options)
         return inmo_fail_size(error, "inmo_train_options", size, sizeof *options);
     if (!kind)
         return inmo_fail(error, INMO_USAGE, "`model`: found '%s', expected one of %s", model, inmo_model_names());
-    if (recipe && strcmp(recipe, "paper") != 0 && strcmp(recipe, "fast") != 0)
-        return inmo_fail(error, INMO_USAGE, "`recipe`: found '%s', expected fast or paper", recipe);
+    if (!inmo_recipe_find(recipe, &found))
+        return inmo_fail(
+            error, INMO_USAGE,
+            "`recipe`: found '%s', expected fast, paper, paper:gowalla, paper:yelp or paper:amazon-book", recipe);
     inmo_recipe_plain(options, kind);
-    inmo_recipe_take(options, kind, !recipe || strcmp(recipe, "fast") == 0);
-    if (recipe && strcmp(recipe, "paper") == 0)
+    inmo_recipe_take(options, kind, found);
+    if (found != INMO_RECIPE_FAST)
         options->least_steps = 0; /* keeps the paper's batch size */
     return INMO_OK;
 }

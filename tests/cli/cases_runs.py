@@ -91,6 +91,30 @@ def case_search_finds_what_training_repeats(world):
         world.check(os.listdir(world.path(directory)) == ["trials.jsonl"], str(os.listdir(world.path(directory))))
 
 
+def case_paper_settings_are_those_of_a_data_set(world):
+    data = os.path.join(world.small, "data")
+    for like, rate, l2, more in (("gowalla", 1e-4, 1e-3, ()), ("yelp", 1e-3, 1e-3, ()), ("amazon-book", 1e-3, 1e-4, ()),
+                                 ("amazon-book", 0.5, 0.25, ("--lr", "0.5", "--l2", "0.25")), (None, 1e-4, 1e-3, ())):
+        out, err = world.inmo("train", data, "-o", "like.inmo", "--model", "mf", "--recipe", "paper", "--epochs", "1",
+                              "--json", "--force", *(("--like", like) if like else ()), *more)
+        found = json.loads(out)["settings"]
+        world.check((found["learning-rate"], found["l2"]) == (rate, l2), f"{like}: {found}")
+        world.check(("those for gowalla, which is nearest" in err) == (like is None), err)
+    text, _ = world.inmo("tune", data, "-o", "like", "--model", "inmo-mf", "--recipe", "paper", "--like", "yelp",
+                         "--search", "l2=0|1e-3", "--epochs", "1")
+    world.check("--recipe paper --like yelp --l2 " in text and "--dropout" not in text, text)
+    out, _ = world.inmo("reproduce", "table2", "--data", data, "-o", "like-yelp", "--recipe", "paper", "--like", "yelp",
+                        "--only", "mf", "--seeds", "1", "--epochs", "1", "--k-core", "0")
+    world.check("Recipe: paper:yelp." in out, out)
+
+
+def case_like_needs_the_paper_recipe(world):
+    data = os.path.join(world.small, "data")
+    for command in (("train", data), ("tune", data, "--search", "l2=0|1e-3"), ("reproduce", "table2", "--data", data)):
+        _, err = world.inmo(*command, "-o", "none", "--like", "yelp", code=2)
+        world.check("--like is for --recipe paper" in err, err)
+
+
 def case_search_after_kill_gives_the_same_table(world):
     data = os.path.join(world.small, "data")
     for method, recipe in (("random", "fast"), ("halving", "paper")):

@@ -27,9 +27,9 @@ struct inmo_system_state {
     int32_t *column;      // (items) number among the model's, or -1
 };
 
-static void ease_defaults(struct inmo_train_options *options, int fast)
+static void ease_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
-    (void)fast;
+    (void)recipe;
     options->l2 = 100;
 }
 

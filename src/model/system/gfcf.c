@@ -27,9 +27,9 @@ struct inmo_system_state {
     float *in_scale;  // (items) w / degree: a row of D_i^-1/2 V times w is that times the row of out
 };
 
-static void gfcf_defaults(struct inmo_train_options *options, int fast)
+static void gfcf_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
-    (void)fast;
+    (void)recipe;
     options->dim = 256;
     options->low_pass = 0.3;
 }

@@ -19,9 +19,9 @@
 enum { ITEM, SETTING, SETTINGS = 3, NODES = 64 /* NODES: solved by one thread in sequence */ };
 static const struct inmo_tensor_rule rules[] = {{"ials.item", INMO_F32, 1}, {"ials.setting", INMO_F32, 0}};
 
-static void ials_defaults(struct inmo_train_options *options, int fast)
+static void ials_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
-    (void)fast;
+    (void)recipe;
     options->unobserved = 0.01;
     options->l2 = 0.004;
     options->l2_exponent = 1;

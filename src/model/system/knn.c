@@ -25,10 +25,11 @@ struct inmo_system_state {
     float *weight;
 };
 
-/* Those of the authors' runs on Gowalla and Yelp, or what a search found (docs/results.md). */
-static void knn_defaults(struct inmo_train_options *options, int fast)
+/* Those of the authors' runs, or what a search found (docs/results.md). */
+static void knn_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
-    options->neighbours = fast ? 200 : 1000;
+    int fast = recipe == INMO_RECIPE_FAST;
+    options->neighbours = fast ? 200 : recipe == INMO_RECIPE_AMAZON_BOOK ? 10 : 1000;
     options->shrinkage = fast ? 20 : 0;
     options->similarity = fast ? "cosine" : "jaccard";
 }

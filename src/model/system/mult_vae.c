@@ -20,10 +20,11 @@ static const struct inmo_tensor_rule rules[INMO_VAE_TENSORS] = {
     [INMO_VAE_OUT] = {"mult-vae.out", INMO_F32, 1},   [INMO_VAE_OUT_BIAS] = {"mult-vae.out-bias", INMO_F32, 0},
 };
 
-static void vae_defaults(struct inmo_train_options *options, int fast)
+static void vae_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
     options->batch = 512;
-    options->temperature = fast ? 1 : 2; /* the authors' runs have the divergence without its factor 1/2 */
+    options->temperature =
+        recipe == INMO_RECIPE_FAST ? 1 : 2; /* the authors' runs have the divergence without its factor 1/2 */
 }
 
 /* ---- Learning ------------------------------------------------------------------------------------------------ */
