@@ -76,6 +76,11 @@ struct inmo_error {
 INMO_API const char *inmo_version(void);
 INMO_API int inmo_abi(void);
 
+/* Bytes of one of the structures of this header, by its name: "inmo_train_options"; 0 for an unknown name. A
+ * binding compares them with those of its own declarations, or reserves so many bytes and fills them by tables of
+ * settings. */
+INMO_API size_t inmo_size(const char *structure);
+
 /* "INPUT", "FORMAT", ...; never NULL. */
 INMO_API const char *inmo_status_name(enum inmo_status status);
 /* The meaning column of the list; never NULL. */
@@ -248,6 +253,38 @@ struct inmo_dataset_info {
 };
 INMO_API void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_dataset_info *info);
 
+/* Interactions as compressed rows: user u chose item[offset[u]] to item[offset[u + 1] - 1]. */
+struct inmo_interactions {
+    int64_t users, items;
+    const int64_t *offset; /* (users + 1) */
+    const int32_t *item;   /* (count) */
+    int64_t count;         /* of item; at least offset[users] */
+};
+/* A data set from matrices instead of a log, without a text of it. User n and item n have the decimal number n as
+ * their id; nobody is left out or renumbered, not even those without interactions. Items of a row may be in any
+ * order; repeats count once. With valid and test NULL, the options divide train as they divide a log (split, seed
+ * and the scenario apply; k_core, by and hold_out do not); options NULL: everything is for training. With valid or
+ * test given, options must be NULL; an interaction may be in one of the three only.
+ * Errors: INPUT (names the row; 2^31 users or items; nothing to train on), USAGE, MEMORY. */
+INMO_API enum inmo_status inmo_dataset_from_matrices(const struct inmo_interactions *train,
+                                                     const struct inmo_interactions *valid,
+                                                     const struct inmo_interactions *test,
+                                                     const struct inmo_prepare_options *options,
+                                                     struct inmo_dataset **dataset, struct inmo_error *error);
+/* The interactions of one part: "train", "valid", "test", "later" or "aside"; rows are ascending. The arrays belong
+ * to the data set. Returns 0 if there is no such part. */
+INMO_API int inmo_dataset_part(const struct inmo_dataset *dataset, const char *part,
+                               struct inmo_interactions *interactions);
+
+/* The ids of users or items: id n is the string at text + offset[n]. The arrays belong to the object. */
+struct inmo_id_table {
+    int64_t count;
+    const int64_t *offset; /* (count + 1) */
+    const char *text;
+};
+INMO_API void inmo_dataset_ids(const struct inmo_dataset *dataset, struct inmo_id_table *users,
+                               struct inmo_id_table *items);
+
 /* A synthetic log: tab-separated user and item with readable names ("jazz-017"). Memory does not grow with the
  * number of interactions. */
 struct inmo_synth_options {
@@ -380,6 +417,9 @@ struct inmo_model_info {
     const char *record;        /* JSON array: one object per epoch (loss, validation score) */
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
+/* The users and items with known ids, in the order of their numbers. */
+INMO_API void inmo_model_ids(const struct inmo_model *model, struct inmo_id_table *users,
+                             struct inmo_id_table *items);
 
 /* ---- 3b. Tune: which settings? ------------------------------------------------------------------------------ */
 
@@ -656,6 +696,17 @@ INMO_API int inmo_model_tensor(const struct inmo_model *model, size_t n, struct 
 /* External ids of the rows of a view's representations. */
 INMO_API const char *inmo_view_user_id(const struct inmo_view *view, int64_t row);
 INMO_API const char *inmo_view_item_id(const struct inmo_view *view, int64_t row);
+/* The rows of such ids; -1 for an unknown one. Users and items that came after the last refresh have rows, too,
+ * which the representations get with the next one. */
+INMO_API int64_t inmo_view_user_row(const struct inmo_view *view, const char *id);
+INMO_API int64_t inmo_view_item_row(const struct inmo_view *view, const char *id);
+
+/* Keeps the current representations where they are until they are released, whatever becomes of the view; only the
+ * model must live as long. users and items may be NULL. */
+struct inmo_snapshot;
+INMO_API struct inmo_snapshot *inmo_view_hold(const struct inmo_view *view, struct inmo_matrix *users,
+                                              struct inmo_matrix *items);
+INMO_API void inmo_snapshot_release(struct inmo_snapshot *snapshot);
 
 #ifdef __cplusplus
 }

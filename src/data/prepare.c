@@ -155,38 +155,6 @@ done:
     return status;
 }
 
-/* Copies one part of the rows, which are already ascending. */
-static enum inmo_status copy_part(const struct inmo_rows *rows, enum inmo_part part, struct inmo_csr *csr,
-                                  struct inmo_error *error)
-{
-    enum inmo_status status = INMO_OK;
-    int64_t *offset = inmo_alloc((size_t)rows->users + 1, sizeof *offset);
-    int32_t *column = NULL;
-    int64_t count = 0;
-    for (int64_t e = 0; e < rows->offset[rows->users]; e++)
-        count += rows->part[e] == part;
-    column = inmo_alloc((size_t)count, sizeof *column);
-    if (!offset || !column) {
-        status = inmo_fail_memory(error, "the parts of the data set");
-        goto done;
-    }
-    count = 0;
-    for (int32_t u = 0; u < rows->users; u++) {
-        offset[u] = count;
-        for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
-            if (rows->part[e] == part)
-                column[count++] = rows->item[e];
-    }
-    offset[rows->users] = count;
-    *csr = (struct inmo_csr){.rows = rows->users, .columns = rows->items, .offset = offset, .column = column};
-    column = NULL;
-    offset = NULL;
-done:
-    inmo_free(column);
-    inmo_free(offset);
-    return status;
-}
-
 /* A JSON object: source, what was removed, every option. The choice of new users and items appears only if it is
  * not the default, so that data prepared before there was a choice has the same bytes. */
 static char *describe(const struct preparation *p)
@@ -262,15 +230,15 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
     if (status == INMO_OK)
         status = copy_ids(&items, p->item_order, rows->items, &dataset->items, error);
     if (status == INMO_OK)
-        status = copy_part(rows, INMO_TRAIN, &dataset->train, error);
+        status = inmo_rows_part(rows, INMO_TRAIN, &dataset->train, error);
     if (status == INMO_OK)
-        status = copy_part(rows, INMO_VALID, &dataset->valid, error);
+        status = inmo_rows_part(rows, INMO_VALID, &dataset->valid, error);
     if (status == INMO_OK)
-        status = copy_part(rows, INMO_TEST, &dataset->test, error);
+        status = inmo_rows_part(rows, INMO_TEST, &dataset->test, error);
     if (status == INMO_OK)
-        status = copy_part(rows, INMO_LATER, &dataset->later, error);
+        status = inmo_rows_part(rows, INMO_LATER, &dataset->later, error);
     if (status == INMO_OK)
-        status = copy_part(rows, INMO_ASIDE, &dataset->aside, error);
+        status = inmo_rows_part(rows, INMO_ASIDE, &dataset->aside, error);
     if (status == INMO_OK && inmo_csr_count(&dataset->train) == 0)
         status = inmo_fail(error, INMO_INPUT,
                            "nothing is left to train on: of %" PRId64 " interactions %" PRId64

@@ -313,3 +313,34 @@ done:
     inmo_free(user_number);
     return status;
 }
+
+enum inmo_status inmo_rows_part(const struct inmo_rows *rows, uint8_t part, struct inmo_csr *csr,
+                                struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    int64_t *offset = inmo_alloc((size_t)rows->users + 1, sizeof *offset);
+    int32_t *column = NULL;
+    int64_t count = 0;
+    for (int64_t e = 0; e < rows->offset[rows->users]; e++)
+        count += rows->part[e] == part;
+    column = inmo_alloc((size_t)count, sizeof *column);
+    if (!offset || !column) {
+        status = inmo_fail_memory(error, "the parts of the data set");
+        goto done;
+    }
+    count = 0;
+    for (int32_t u = 0; u < rows->users; u++) {
+        offset[u] = count;
+        for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
+            if (rows->part[e] == part)
+                column[count++] = rows->item[e];
+    }
+    offset[rows->users] = count;
+    *csr = (struct inmo_csr){.rows = rows->users, .columns = rows->items, .offset = offset, .column = column};
+    column = NULL;
+    offset = NULL;
+done:
+    inmo_free(column);
+    inmo_free(offset);
+    return status;
+}

@@ -6,6 +6,7 @@
 #ifndef INMO_DATA_ROWS_H
 #define INMO_DATA_ROWS_H
 
+#include "base/csr.h"
 #include "base/status.h"
 #include "data/log.h"
 
@@ -33,5 +34,8 @@ enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed,
  * times. The orders map new numbers to those of the log; free them with inmo_free. */
 enum inmo_status inmo_rows_number(const struct inmo_log *log, struct inmo_rows *rows, int32_t **user_order,
                                   int32_t **item_order, struct inmo_error *error);
+/* Copies the interactions of one part; the rows must be ascending. csr owns its arrays. */
+enum inmo_status inmo_rows_part(const struct inmo_rows *rows, uint8_t part, struct inmo_csr *csr,
+                                struct inmo_error *error);
 
 #endif

@@ -112,6 +112,12 @@ double inmo_model_alpha(const struct inmo_model *model)
     return model->alpha_one ? 1 : model->alpha_reached;
 }
 
+void inmo_model_ids(const struct inmo_model *model, struct inmo_id_table *users, struct inmo_id_table *items)
+{
+    *users = (struct inmo_id_table){model->users.count, model->users.offset, model->users.text};
+    *items = (struct inmo_id_table){model->items.count, model->items.offset, model->items.text};
+}
+
 void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info)
 {
     *info = (struct inmo_model_info){

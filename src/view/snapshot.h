@@ -35,8 +35,8 @@ struct inmo_snapshot {
 enum inmo_status inmo_snapshot_make(const struct inmo_model *model, struct inmo_graph *graph, uint8_t *fate,
                                     const struct inmo_hooks *hooks, struct inmo_snapshot **snapshot,
                                     struct inmo_error *error);
+/* Given back by inmo_snapshot_release of inmo.h. */
 struct inmo_snapshot *inmo_snapshot_hold(struct inmo_snapshot *snapshot);
-void inmo_snapshot_release(struct inmo_snapshot *snapshot);
 
 /* Items by degree, highest first; computed on first use. Errors: MEMORY. */
 enum inmo_status inmo_snapshot_popular(struct inmo_snapshot *snapshot, const int32_t **order,
