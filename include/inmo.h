@@ -643,6 +643,39 @@ INMO_API enum inmo_status inmo_recommend_many(const struct inmo_view *view, stru
                                               const struct inmo_query *queries, size_t count,
                                               const struct inmo_list **lists, struct inmo_error *error);
 
+/* People and items by number instead of id, for callers with matrices: item n is row n of inmo_view_items, also of
+ * those that came since the last refresh (inmo_view_item_row). */
+struct inmo_rows_query {
+    size_t size;           /* set by inmo_rows_query_init */
+    size_t count;          /* people */
+    const int64_t *user;   /* (count) the user of the view whose representation is used; negative: somebody unseen,
+                              folded in from the items of the row; NULL: all are */
+    const int64_t *offset; /* (count + 1) person n has the items item[offset[n]] .. item[offset[n + 1] - 1] */
+    const int32_t *item;   /* (item_count) in any order; negative ones are unknown and skipped */
+    int64_t item_count;
+    int k;            /* length of a list; default 20 */
+    int include_seen; /* 1: items of a person's row may be listed; default 0. Nothing else is left out: not the past
+                           of a user of the view, unless the row has it */
+    const int32_t *allow; /* if not NULL, only these items */
+    size_t allow_count;
+    const int32_t *deny; /* items never to recommend */
+    size_t deny_count;
+};
+INMO_API void inmo_rows_query_init_sized(struct inmo_rows_query *query, size_t size);
+static inline void inmo_rows_query_init(struct inmo_rows_query *query)
+{
+    inmo_rows_query_init_sized(query, sizeof *query);
+}
+/* item (count, k) gets the best items of each person, best first, and -1 where there are fewer; score (count, k)
+ * their scores, and -FLT_MAX there. A few people are answered like inmo_recommend_many does it, by the calling
+ * thread; many are folded in and ranked by all worker threads, at the speed of inmo_recommend_all. The lists are
+ * those of inmo_recommend, up to the rounding of scores. On failure item and score may be partly written. Errors:
+ * UNKNOWN (a user), UNSUPPORTED (an unseen person with a lookup model), USAGE (k; an item or a row out of bounds),
+ * MEMORY, INTERRUPTED. */
+INMO_API enum inmo_status inmo_recommend_rows(const struct inmo_view *view, const struct inmo_rows_query *query,
+                                              const struct inmo_hooks *hooks, int32_t *item, float *score,
+                                              struct inmo_error *error);
+
 /* Recommends for all users of the view that the model can serve, with the query's k, include_seen, allow and deny
  * (user and items must be NULL). Calls row once for each user, in order, from one thread. The lists are those of
  * inmo_recommend, up to the rounding of scores. A non-zero return of row stops with INMO_INTERRUPTED. */

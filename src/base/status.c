@@ -28,14 +28,16 @@ size_t inmo_size(const char *structure)
         const char *name;
         size_t size;
     } known[] = {
-        SIZE(inmo_error),        SIZE(inmo_progress),     SIZE(inmo_hooks),           SIZE(inmo_setting),
-        SIZE(inmo_read_options), SIZE(inmo_ids),          SIZE(inmo_prepare_options), SIZE(inmo_dataset_info),
-        SIZE(inmo_interactions), SIZE(inmo_id_table),     SIZE(inmo_synth_options),   SIZE(inmo_train_options),
-        SIZE(inmo_train_report), SIZE(inmo_model_info),   SIZE(inmo_tune_options),    SIZE(inmo_tune_trial),
-        SIZE(inmo_tune_report),  SIZE(inmo_eval_options), SIZE(inmo_metrics),         SIZE(inmo_group),
-        SIZE(inmo_report),       SIZE(inmo_event),        SIZE(inmo_freshness),       SIZE(inmo_query),
-        SIZE(inmo_entry),        SIZE(inmo_list),         SIZE(inmo_explanation),     SIZE(inmo_matrix),
-        SIZE(inmo_tensor_info),
+        SIZE(inmo_error),           SIZE(inmo_progress),      SIZE(inmo_hooks),
+        SIZE(inmo_setting),         SIZE(inmo_read_options),  SIZE(inmo_ids),
+        SIZE(inmo_prepare_options), SIZE(inmo_dataset_info),  SIZE(inmo_interactions),
+        SIZE(inmo_id_table),        SIZE(inmo_synth_options), SIZE(inmo_train_options),
+        SIZE(inmo_train_report),    SIZE(inmo_model_info),    SIZE(inmo_tune_options),
+        SIZE(inmo_tune_trial),      SIZE(inmo_tune_report),   SIZE(inmo_eval_options),
+        SIZE(inmo_metrics),         SIZE(inmo_group),         SIZE(inmo_report),
+        SIZE(inmo_event),           SIZE(inmo_freshness),     SIZE(inmo_query),
+        SIZE(inmo_rows_query),      SIZE(inmo_entry),         SIZE(inmo_list),
+        SIZE(inmo_explanation),     SIZE(inmo_matrix),        SIZE(inmo_tensor_info),
     };
 #undef SIZE
     for (size_t n = 0; n < sizeof known / sizeof *known; n++)

@@ -20,30 +20,73 @@ static int32_t find_items(const struct inmo_view *view, const char *const *id, s
     return at;
 }
 
+/* The same for numbers. */
+static int32_t take_items(const int32_t *from, int64_t count, int32_t *number, int32_t at)
+{
+    for (int64_t n = 0; n < count; n++)
+        if (from[n] >= 0)
+            number[at++] = from[n];
+    return at;
+}
+
+struct inmo_row inmo_rows_person(const struct inmo_rows_query *rows, int64_t n)
+{
+    struct inmo_row row = {rows->user && rows->user[n] >= 0 ? (int32_t)rows->user[n] : -1, NULL, 0};
+    if (row.user < 0) {
+        row.item = rows->item + rows->offset[n];
+        row.count = rows->offset[n + 1] - rows->offset[n];
+    }
+    return row;
+}
+
+/* What the limits of a task are made from, whether it came by ids or by numbers. A row closes its own items, also
+ * those that a known user did not choose. */
+struct limits {
+    int64_t seen, deny, allow;
+};
+
+static struct limits limits_of(const struct inmo_list_task *task)
+{
+    const struct inmo_rows_query *rows = task->rows;
+    int64_t n = task->number;
+    if (rows)
+        return (struct limits){task->include_seen ? 0 : rows->offset[n + 1] - rows->offset[n],
+                               (int64_t)rows->deny_count, (int64_t)rows->allow_count};
+    return (struct limits){task->include_seen ? 0 : task->person.seen_count, (int64_t)task->query->deny_count,
+                           (int64_t)task->query->allow_count};
+}
+
 /* Lists the items that may not be recommended (history, deny list, forgotten since the snapshot) and, if the query
  * has an allow list, those that may. */
 static enum inmo_status limit(const struct inmo_list_request *request, struct inmo_list_task *task,
                               struct inmo_error *error)
 {
     const struct inmo_query *query = task->query;
+    const struct inmo_rows_query *rows = task->rows;
     const struct inmo_numbers *gone = &request->view->overlay.gone;
-    int32_t seen = query->include_seen ? 0 : task->person.seen_count, count = seen;
+    struct limits most = limits_of(task);
+    int *unknown = &task->list->unknown_items;
+    int32_t seen = 0, count;
+    task->limited = rows ? rows->allow != NULL : query->allow != NULL;
     task->closed =
-        inmo_work_take(request->work, (size_t)seen + query->deny_count + (size_t)gone->count, sizeof *task->closed);
-    task->allowed = inmo_work_take(request->work, query->allow ? query->allow_count : 0, sizeof *task->allowed);
+        inmo_work_take(request->work, (size_t)(most.seen + most.deny + gone->count), sizeof *task->closed);
+    task->allowed = inmo_work_take(request->work, task->limited ? (size_t)most.allow : 0, sizeof *task->allowed);
     if (!task->closed || !task->allowed)
         return inmo_fail_memory(error, "the recommendations");
-    if (seen > 0)
-        memcpy(task->closed, task->person.seen, (size_t)seen * sizeof *task->closed);
-    count =
-        find_items(request->view, query->deny, query->deny_count, task->closed, count, &task->list->unknown_items);
+    if (rows && most.seen > 0)
+        seen = (int32_t)inmo_ascending(
+            task->closed, take_items(rows->item + rows->offset[task->number], most.seen, task->closed, 0));
+    else if (most.seen > 0)
+        memcpy(task->closed, task->person.seen, (size_t)(seen = (int32_t)most.seen) * sizeof *task->closed);
+    count = rows ? take_items(rows->deny, most.deny, task->closed, seen)
+                 : find_items(request->view, query->deny, query->deny_count, task->closed, seen, unknown);
     if (gone->count > 0)
         memcpy(task->closed + count, gone->number, (size_t)gone->count * sizeof *task->closed);
     count += gone->count;
     task->closed_count = count > seen ? (int32_t)inmo_ascending(task->closed, count) : count;
-    if (query->allow) {
-        count = find_items(request->view, query->allow, query->allow_count, task->allowed, 0,
-                           &task->list->unknown_items);
+    if (task->limited) {
+        count = rows ? take_items(rows->allow, most.allow, task->allowed, 0)
+                     : find_items(request->view, query->allow, query->allow_count, task->allowed, 0, unknown);
         task->allowed_count = (int32_t)inmo_ascending(task->allowed, count);
     }
     return INMO_OK;
@@ -113,9 +156,16 @@ enum inmo_status inmo_task_gather(const struct inmo_list_request *request, struc
 {
     const struct inmo_snapshot *snapshot = request->snapshot;
     struct inmo_error why = {0};
-    enum inmo_status status = inmo_check_k(task->query->k, &why);
-    if (!status)
+    enum inmo_status status;
+    task->k = task->rows ? task->rows->k : task->query->k;
+    task->include_seen = task->rows ? task->rows->include_seen : task->query->include_seen;
+    status = inmo_check_k(task->k, &why);
+    if (!status && task->rows) {
+        struct inmo_row row = inmo_rows_person(task->rows, task->number);
+        status = inmo_person_make_row(request->view, snapshot, request->work, &row, NULL, &task->person, &why);
+    } else if (!status) {
         status = inmo_person_make(request->view, snapshot, request->work, task->query, &task->person, &why);
+    }
     if (status)
         return refuse(request, task, &why, error);
     task->list->unknown_items = task->person.unknown;
@@ -125,7 +175,7 @@ enum inmo_status inmo_task_gather(const struct inmo_list_request *request, struc
     if (!status)
         status = score_newcomers(request, task, error);
     if (!status)
-        status = inmo_task_make_top(request->work, task->query->k, snapshot->graph->items + task->newcomers,
-                                    &task->top, error);
+        status =
+            inmo_task_make_top(request->work, task->k, snapshot->graph->items + task->newcomers, &task->top, error);
     return status;
 }

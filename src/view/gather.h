@@ -8,7 +8,10 @@
 
 /* One query and the list it will become. All arrays are in the arena; items are numbers, ascending. */
 struct inmo_list_task {
-    const struct inmo_query *query;
+    const struct inmo_query *query;     /* by ids, */
+    const struct inmo_rows_query *rows; /* or, if not NULL, by numbers: */
+    int64_t number;                     /* the person's place among them */
+    int k, include_seen, limited;       /* limited: only what is allowed may be listed */
     struct inmo_list *list;
     struct inmo_person person;
     int32_t *closed;  // (closed_count) items that may not be listed, including ones newer than the snapshot
@@ -35,8 +38,13 @@ struct inmo_list_request {
 static inline int inmo_task_may_list(const struct inmo_list_task *task, int32_t item)
 {
     return !inmo_holds(task->closed, task->closed_count, item) &&
-           (!task->query->allow || inmo_holds(task->allowed, task->allowed_count, item));
+           (!task->limited || inmo_holds(task->allowed, task->allowed_count, item));
 }
+
+/* Person n of a query by numbers: whose history it is. */
+struct inmo_row inmo_rows_person(const struct inmo_rows_query *rows, int64_t n);
+/* Answers the tasks of a request: fills in each list but its entries, and top. Errors: MEMORY. */
+enum inmo_status inmo_request_answer(struct inmo_list_request *request, struct inmo_error *error);
 
 /* Fills in the task of a query: the person, the items that may be listed, the scores of items newer than the
  * snapshot, and an empty top. Call it under the view's read lock. A fault of the query goes into the list's status

@@ -12,6 +12,7 @@
 #include "score/offer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 double inmo_person_coverage(const struct inmo_person *person)
@@ -210,28 +211,16 @@ static enum inmo_status represent(const struct inmo_snapshot *snapshot, struct i
 
 /* ---- Who it is ----------------------------------------------------------------------------------------------- */
 
-/* Finds the number of the user in the view. */
-static enum inmo_status find_user(const struct inmo_view *view, const char *id, int32_t *user,
-                                  struct inmo_error *error)
-{
-    *user = inmo_names_find(&view->users, id);
-    if (*user >= 0 && inmo_overlay_has_user(&view->overlay, *user))
-        return INMO_OK;
-    return inmo_fail(error, INMO_UNKNOWN,
-                     "user '%s' is in neither the model nor the observed interactions; recommend by `items` "
-                     "instead (a,b,c), or add some of theirs (`observed` LOG)",
-                     id);
-}
-
 /* Puts the history together in seen, the snapshot's part first; *past is the length of that part. */
 static enum inmo_status gather_history(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
-                                       struct inmo_work *work, const struct inmo_query *query, int32_t user,
+                                       struct inmo_work *work, const struct inmo_row *row,
                                        struct inmo_person *person, int32_t *past, struct inmo_error *error)
 {
     const struct inmo_graph *graph = snapshot->graph;
+    int32_t user = row->user;
     const struct inmo_change *change = user >= 0 ? inmo_overlay_change(&view->overlay, user) : NULL;
     int64_t degree = person->own >= 0 ? inmo_graph_degree(graph, user) : 0, count = 0;
-    size_t most = (size_t)degree + (change ? (size_t)change->added.count : 0) + query->item_count;
+    size_t most = (size_t)degree + (change ? (size_t)change->added.count : 0) + (size_t)row->count;
     if (most > INT32_MAX)
         return inmo_fail(error, INMO_USAGE, "a history of %zu items is too long", most);
     person->seen = inmo_work_take(work, most, sizeof *person->seen);
@@ -248,38 +237,55 @@ static enum inmo_status gather_history(const struct inmo_view *view, const struc
     *past = (int32_t)count;
     for (int32_t n = 0; change && n < change->added.count; n++)
         person->seen[count++] = change->added.number[n];
-    inmo_names_find_many(&view->items, query->items, query->item_count, person->item); /* not filled yet */
-    for (size_t n = 0; n < query->item_count; n++)
-        if (person->item[n] >= 0)
-            person->seen[count++] = person->item[n];
+    for (int64_t n = 0; n < row->count; n++)
+        if (row->item[n] >= 0)
+            person->seen[count++] = row->item[n];
         else
             person->unknown++;
     person->seen_count = (int32_t)(count > *past ? inmo_ascending(person->seen, count) : count);
     return INMO_OK;
 }
 
-enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
-                                  struct inmo_work *work, const struct inmo_query *query,
-                                  struct inmo_person *person, struct inmo_error *error)
+/* Faults name a user by id, or by number where the caller has only that. */
+static enum inmo_status fail_user(enum inmo_status status, const char *before, const char *id, int32_t user,
+                                  const char *after, struct inmo_error *error)
+{
+    return id ? inmo_fail(error, status, "%suser '%s'%s", before, id, after)
+              : inmo_fail(error, status, "%suser %d%s", before, (int)user, after);
+}
+
+static enum inmo_status fail_unserved(const struct inmo_model *model, const char *id, int32_t user,
+                                      struct inmo_error *error)
+{
+    char before[128], after[512];
+    if (user < 0)
+        return inmo_fail(error, INMO_UNSUPPORTED,
+                         "%s cannot recommend for somebody unseen: it has learned vectors for the users of its "
+                         "training data only; use %s",
+                         model->kind->name, inmo_models_for_unseen());
+    snprintf(before, sizeof before, "%s has no vector for ", model->kind->name);
+    snprintf(after, sizeof after, ", who was not in its training data; use %s", inmo_models_for_unseen());
+    return fail_user(INMO_UNSUPPORTED, before, id, user, after, error);
+}
+
+enum inmo_status inmo_person_make_row(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
+                                      struct inmo_work *work, const struct inmo_row *row, const char *id,
+                                      struct inmo_person *person, struct inmo_error *error)
 {
     const struct inmo_model *model = snapshot->model;
-    int32_t user = -1, past = 0;
-    enum inmo_status status = query->user ? find_user(view, query->user, &user, error) : INMO_OK;
+    int32_t user = row->user, past = 0;
+    enum inmo_status status = INMO_OK;
     *person = (struct inmo_person){.user = -1, .own = -1};
-    if (status)
-        return status;
+    if ((id || user >= 0) && (user < 0 || !inmo_overlay_has_user(&view->overlay, user)))
+        return fail_user(INMO_UNKNOWN, "", id, user,
+                         " is in neither the model nor the observed interactions; recommend by `items` instead "
+                         "(a,b,c), or add some of theirs (`observed` LOG)",
+                         error);
     if (user >= 0 && inmo_overlay_has_past(&view->overlay, user))
         person->own = user;
     if (!inmo_kind_serves_unseen(model->kind) && (person->own < 0 || snapshot->bound.model_user[user] < 0))
-        return query->user
-                   ? inmo_fail(error, INMO_UNSUPPORTED,
-                               "%s has no vector for user '%s', who was not in its training data; use %s",
-                               model->kind->name, query->user, inmo_models_for_unseen())
-                   : inmo_fail(error, INMO_UNSUPPORTED,
-                               "%s cannot recommend for somebody unseen: it has learned vectors for the users "
-                               "of its training data only; use %s",
-                               model->kind->name, inmo_models_for_unseen());
-    status = gather_history(view, snapshot, work, query, user, person, &past, error);
+        return fail_unserved(model, id, user, error);
+    status = gather_history(view, snapshot, work, row, person, &past, error);
     if (status)
         return status;
     for (int32_t n = 0; n < person->seen_count; n++)
@@ -296,4 +302,18 @@ enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inm
         person->usable += inmo_is_usable(model, &snapshot->bound, person->item[n]);
     person->falls_back = inmo_falls_back(model, person->user >= 0, person->usable);
     return snapshot->scorer.dim > 0 ? represent(snapshot, work, person, error) : INMO_OK;
+}
+
+enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
+                                  struct inmo_work *work, const struct inmo_query *query,
+                                  struct inmo_person *person, struct inmo_error *error)
+{
+    int32_t *item = inmo_work_take(work, query->item_count, sizeof *item);
+    struct inmo_row row = {-1, item, (int64_t)query->item_count};
+    if (!item)
+        return inmo_fail_memory(error, "a history");
+    if (query->user)
+        row.user = inmo_names_find(&view->users, query->user);
+    inmo_names_find_many(&view->items, query->items, query->item_count, item);
+    return inmo_person_make_row(view, snapshot, work, &row, query->user, person, error);
 }

@@ -20,11 +20,22 @@ struct inmo_person {
     float *space;    // scratch
 };
 
+/* Whom a query is for, in the view's numbers. */
+struct inmo_row {
+    int32_t user;         /* -1: nobody of the view */
+    const int32_t *item;  // (count) further history; negative: an item that the view does not know
+    int64_t count;
+};
+
 /* Call it under the view's read lock, with the current snapshot. Errors: UNKNOWN (a user), UNSUPPORTED (the model
  * has no vector for this person), MEMORY. */
 enum inmo_status inmo_person_make(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
                                   struct inmo_work *work, const struct inmo_query *query,
                                   struct inmo_person *person, struct inmo_error *error);
+/* The same by numbers. id names the user in messages; NULL: the number does. */
+enum inmo_status inmo_person_make_row(const struct inmo_view *view, const struct inmo_snapshot *snapshot,
+                                      struct inmo_work *work, const struct inmo_row *row, const char *id,
+                                      struct inmo_person *person, struct inmo_error *error);
 static inline struct inmo_history inmo_person_history(const struct inmo_person *person)
 {
     return (struct inmo_history){person->user, person->count, 0, person->item, person->r};

@@ -68,7 +68,7 @@ static enum inmo_status rank_by_vectors(struct inmo_list_request *request, struc
         status = walk(request, task, error);
         if (status)
             break;
-        if (task->query->allow) {
+        if (task->limited) {
             rank_allowed(request, task);
             continue;
         }
@@ -131,7 +131,7 @@ static enum inmo_status rank_by_popularity(struct inmo_list_request *request, st
     const struct inmo_snapshot *snapshot = request->snapshot;
     const int32_t *order = NULL;
     enum inmo_status status = INMO_OK;
-    if (task->query->allow) {
+    if (task->limited) {
         for (int32_t n = 0; n < task->allowed_count && task->allowed[n] < snapshot->graph->items; n++)
             if (inmo_task_may_list(task, task->allowed[n]) &&
                 !(snapshot->unoffered && snapshot->unoffered[task->allowed[n]]))
@@ -182,6 +182,29 @@ static enum inmo_status name_items(const struct inmo_list_request *request, stru
     return INMO_OK;
 }
 
+enum inmo_status inmo_request_answer(struct inmo_list_request *request, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    inmo_view_read_lock(request->view);
+    request->snapshot = inmo_snapshot_hold(request->view->snapshot);
+    for (size_t n = 0; n < request->tasks && !status; n++)
+        status = inmo_task_gather(request, request->task + n, error);
+    inmo_view_unlock(request->view);
+    if (!status)
+        status =
+            request->snapshot->scorer.by_dot ? rank_by_vectors(request, error) : rank_by_scores(request, error);
+    for (size_t n = 0; n < request->tasks && !status; n++) {
+        if (request->task[n].list->status)
+            continue;
+        if (request->task[n].person.falls_back)
+            status = rank_by_popularity(request, request->task + n, error);
+        if (!status)
+            status = add_newcomers(request, request->task + n, error);
+    }
+    inmo_snapshot_release(request->snapshot);
+    return status;
+}
+
 enum inmo_status inmo_recommend_many(const struct inmo_view *view, struct inmo_work *work,
                                      const struct inmo_query *queries, size_t count, const struct inmo_list **lists,
                                      struct inmo_error *error)
@@ -200,28 +223,14 @@ enum inmo_status inmo_recommend_many(const struct inmo_view *view, struct inmo_w
         return inmo_fail_memory(error, "the recommendations");
     memset(list, 0, count * sizeof *list);
     memset(request.task, 0, count * sizeof *request.task);
-    inmo_view_read_lock(view);
-    request.snapshot = inmo_snapshot_hold(view->snapshot);
-    for (size_t n = 0; n < count && !status; n++) {
+    for (size_t n = 0; n < count; n++) {
         request.task[n].query = queries + n;
         request.task[n].list = list + n;
-        status = inmo_task_gather(&request, request.task + n, error);
     }
-    inmo_view_unlock(view);
-    if (!status)
-        status =
-            request.snapshot->scorer.by_dot ? rank_by_vectors(&request, error) : rank_by_scores(&request, error);
-    for (size_t n = 0; n < count && !status; n++) {
-        if (list[n].status)
-            continue;
-        if (request.task[n].person.falls_back)
-            status = rank_by_popularity(&request, request.task + n, error);
-        if (!status)
-            status = add_newcomers(&request, request.task + n, error);
-        if (!status)
+    status = inmo_request_answer(&request, error);
+    for (size_t n = 0; n < count && !status; n++)
+        if (!list[n].status)
             status = name_items(&request, request.task + n, error);
-    }
-    inmo_snapshot_release(request.snapshot);
     if (!status)
         *lists = list;
     return status;
