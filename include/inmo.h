@@ -189,6 +189,10 @@ INMO_API enum inmo_status inmo_log_from_ratings(size_t count, const char *const 
                                                 const struct inmo_read_options *options, struct inmo_log **log,
                                                 struct inmo_error *error);
 
+/* What a column of this name holds, by the names that the reader looks for in a header: "user", "item", "rating",
+ * "time" or "split"; NULL: none of these. */
+INMO_API const char *inmo_column_role(const char *name);
+
 /* A list of ids, one per line, for histories and allow or deny lists. Unpacked, decoded and split into lines like a
  * log; blank lines are skipped. At most INMO_IDS_MOST ids of 4096 bytes each, in INMO_IDS_BYTES of text. */
 #define INMO_IDS_MOST 20000000
@@ -653,9 +657,9 @@ struct inmo_rows_query {
     const int64_t *offset; /* (count + 1) person n has the items item[offset[n]] .. item[offset[n + 1] - 1] */
     const int32_t *item;   /* (item_count) in any order; negative ones are unknown and skipped */
     int64_t item_count;
-    int k;            /* length of a list; default 20 */
-    int include_seen; /* 1: items of a person's row may be listed; default 0. Nothing else is left out: not the past
-                           of a user of the view, unless the row has it */
+    int k;                /* length of a list; default 20 */
+    int include_seen;     /* 1: items of a person's row may be listed; default 0 */
+    int exclude_past;     /* 1: nor is what a user of the view has chosen, whatever the row has; default 0 */
     const int32_t *allow; /* if not NULL, only these items */
     size_t allow_count;
     const int32_t *deny; /* items never to recommend */
@@ -690,6 +694,16 @@ INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, const
  * user must be non-NULL. Errors: UNKNOWN, UNSUPPORTED (popular; users of a system without representations). */
 INMO_API enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, const char *user, int k,
                                        struct inmo_list **list, struct inmo_error *error);
+
+/* The same by numbers, for many at once and by all worker threads: rows of inmo_view_items or, with of_users, of
+ * inmo_view_users. near (count, k) gets the nearest of each, best first, itself among them, and -1 where there are
+ * fewer; score (count, k) their cosines, or weights (where the item itself has no weight, its score is that of the
+ * nearest), and -FLT_MAX there. allow (may be NULL) and deny limit what is listed. Errors: USAGE, UNSUPPORTED,
+ * UNKNOWN (a row that came or was forgotten since the last refresh), MEMORY. */
+INMO_API enum inmo_status inmo_similar_rows(const struct inmo_view *view, int of_users, const int64_t *row,
+                                            size_t count, int k, const int32_t *allow, size_t allow_count,
+                                            const int32_t *deny, size_t deny_count, int32_t *near, float *score,
+                                            struct inmo_error *error);
 
 /* Explains the score of an item as a sum of contributions (up to rounding): one entry for each item of the
  * history, and one for what does not depend on the history ("(any user)" or "(own embedding)"). ngcf models are

@@ -97,13 +97,13 @@ static void check_person(const struct world *world, const struct rows *rows, int
     }
     if (rows->user[n] >= 0) {
         query.user = inmo_view_user_id(world->view, rows->user[n]);
-        query.include_seen = 1;
+        query.include_seen = !asked->exclude_past;
         for (int64_t e = 0; e < length && !asked->include_seen; e++)
             deny[query.deny_count++] = row[e];
     } else {
         query.items = row;
         query.item_count = (size_t)length;
-        query.include_seen = asked->include_seen;
+        query.include_seen = asked->include_seen && !asked->exclude_past;
     }
     must(inmo_recommend(world->view, &query, &list, &error));
     for (size_t j = 0; j < K; j++) {
@@ -150,7 +150,11 @@ static void test_lists(void **state)
         check_all(&world, &rows);
         rows.query.include_seen = 1;
         check_all(&world, &rows);
+        rows.query.exclude_past = 1;
+        check_all(&world, &rows);
         rows.query.include_seen = 0;
+        check_all(&world, &rows);
+        rows.query.exclude_past = 0;
         rows.query.deny = limit;
         rows.query.deny_count = 8;
         check_all(&world, &rows);
@@ -205,6 +209,60 @@ static void test_same_at_any_threads(void **state)
     close_world(&world);
 }
 
+/* The neighbours of many are those of each, with itself in front. */
+static void test_similar(void **state)
+{
+    static const char *const names[] = {"inmo-mf", "lightgcn", "ials", "item-knn", "ease"};
+    struct inmo_error error = {0};
+    (void)state;
+    for (size_t m = 0; m < COUNT(names); m++) {
+        struct world world = open_world(names[m], 0);
+        for (int of_users = 0; of_users < (m < 3 ? 2 : 1); of_users++) {
+            const char *(*id)(const struct inmo_view *, int64_t) = of_users ? inmo_view_user_id : inmo_view_item_id;
+            static const int32_t deny[] = {1, 4};
+            int64_t row[5] = {3, 0, 7, 1, 3};
+            int32_t near[5 * K];
+            float score[5 * K];
+            must(inmo_similar_rows(world.view, of_users, row, 5, K, NULL, 0, deny, 1, near, score, &error));
+            for (int n = 0; n < 5; n++) {
+                struct inmo_list *list = NULL;
+                int own = row[n] != 1, at = n * K; /* 1 is denied */
+                const char *self = id(world.view, row[n]);
+                must(
+                    inmo_similar(world.view, of_users ? NULL : self, of_users ? self : NULL, K + 1, &list, &error));
+                if (own)
+                    assert_int_equal(near[at], row[n]);
+                for (int j = own, e = 0; j < K && (size_t)e < list->count; e++) {
+                    if (strcmp(list->entry[e].id, id(world.view, 1)) == 0)
+                        continue;
+                    assert_string_equal(id(world.view, near[at + j]), list->entry[e].id);
+                    assert_near(score[at + j], list->entry[e].score, 1e-6);
+                    j++;
+                }
+                inmo_list_free(list);
+            }
+            must(inmo_similar_rows(world.view, of_users, row, 1, K, deny, 2, NULL, 0, near, score, &error));
+            assert_true(near[2] == -1 && score[2] == -FLT_MAX);
+        }
+        close_world(&world);
+    }
+}
+
+static void test_similar_bad(const struct world *world)
+{
+    struct inmo_error error = {0};
+    int64_t row[] = {-1};
+    int32_t near[K], beyond[] = {5000};
+    float score[K];
+    must_fail(inmo_similar_rows(world->view, 0, row, 1, K, NULL, 0, NULL, 0, near, score, &error), INMO_UNKNOWN,
+              "row -1");
+    row[0] = 1;
+    must_fail(inmo_similar_rows(world->view, 0, row, 1, K, beyond, 1, NULL, 0, near, score, &error), INMO_USAGE,
+              "5000");
+    must_fail(inmo_similar_rows(world->view, 0, row, 1, 0, NULL, 0, NULL, 0, near, score, &error), INMO_USAGE,
+              "`k`");
+}
+
 static int stop_at_once(void *context)
 {
     (void)context;
@@ -252,6 +310,7 @@ static void test_bad(void **state)
     }
     must_fail(inmo_recommend_rows(world.view, &rows.query, &hooks, item, score, &error), INMO_INTERRUPTED,
               "stopped");
+    test_similar_bad(&lookup);
     rows.query.count = 0;
     must(inmo_recommend_rows(world.view, &rows.query, NULL, item, score, &error));
     for (long n = 0; n < 200; n++) { /* each allocation fails in turn; every way it ends is clean */
@@ -311,7 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists), cmocka_unit_test(test_live),      cmocka_unit_test(test_same_at_any_threads),
-        cmocka_unit_test(test_bad),   cmocka_unit_test(test_meanwhile),
+        cmocka_unit_test(test_bad),   cmocka_unit_test(test_meanwhile), cmocka_unit_test(test_similar),
     };
     return cmocka_run_group_tests_name("rows", tests, enter_directory, leave_directory);
 }

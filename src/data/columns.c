@@ -51,6 +51,12 @@ enum inmo_role inmo_role_of_name(const char *name, size_t length)
     return INMO_ROLE_NONE;
 }
 
+const char *inmo_column_role(const char *name)
+{
+    enum inmo_role role = inmo_role_of_name(name, strlen(name));
+    return role == INMO_ROLE_NONE ? NULL : inmo_role_name(role);
+}
+
 static void append(struct inmo_columns *columns, enum inmo_role role)
 {
     columns->role[columns->count++] = (uint8_t)role;

@@ -50,7 +50,8 @@ static struct limits limits_of(const struct inmo_list_task *task)
     const struct inmo_rows_query *rows = task->rows;
     int64_t n = task->number;
     if (rows)
-        return (struct limits){task->include_seen ? 0 : rows->offset[n + 1] - rows->offset[n],
+        return (struct limits){(task->include_seen ? 0 : rows->offset[n + 1] - rows->offset[n]) +
+                                   (rows->exclude_past ? task->person.seen_count : 0),
                                (int64_t)rows->deny_count, (int64_t)rows->allow_count};
     return (struct limits){task->include_seen ? 0 : task->person.seen_count, (int64_t)task->query->deny_count,
                            (int64_t)task->query->allow_count};
@@ -73,10 +74,11 @@ static enum inmo_status limit(const struct inmo_list_request *request, struct in
     task->allowed = inmo_work_take(request->work, task->limited ? (size_t)most.allow : 0, sizeof *task->allowed);
     if (!task->closed || !task->allowed)
         return inmo_fail_memory(error, "the recommendations");
-    if (rows && most.seen > 0)
-        seen = (int32_t)inmo_ascending(
-            task->closed, take_items(rows->item + rows->offset[task->number], most.seen, task->closed, 0));
-    else if (most.seen > 0)
+    if (rows && most.seen > 0) {
+        int32_t past = rows->exclude_past ? task->person.seen_count : 0;
+        seen = take_items(rows->item + rows->offset[task->number], most.seen - past, task->closed, 0);
+        seen = (int32_t)inmo_ascending(task->closed, take_items(task->person.seen, past, task->closed, seen));
+    } else if (most.seen > 0)
         memcpy(task->closed, task->person.seen, (size_t)(seen = (int32_t)most.seen) * sizeof *task->closed);
     count = rows ? take_items(rows->deny, most.deny, task->closed, seen)
                  : find_items(request->view, query->deny, query->deny_count, task->closed, seen, unknown);

@@ -28,7 +28,7 @@ struct stretch {
     struct inmo_walks walks;                // the snapshot's, from the histories of the stretch
     struct inmo_fill fill;                  // the snapshot's, likewise
     struct inmo_graph people;               // the histories, as a graph of users without items
-    struct inmo_csr seen;                   // what is left out
+    struct inmo_csr seen, past;             // what is left out: items of the rows, and of the histories
     int64_t *history_offset, *seen_offset;  // (STRETCH + 1)
     int32_t *history_item, *seen_item;
     float *r;                             // (STRETCH, dim)
@@ -116,10 +116,11 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
     const struct inmo_scorer *scorer = &snapshot->scorer;
     struct inmo_rank *job = &stretch->job;
     size_t people = stretch->query->count < STRETCH ? stretch->query->count : STRETCH, k;
+    int masks = 0;
     inmo_scorer_source(scorer, job);
     job->k = stretch->query->k < snapshot->graph->items ? stretch->query->k : snapshot->graph->items;
     k = (size_t)job->k;
-    stretch->needs_history = scorer->walks || job->fill;
+    stretch->needs_history = scorer->walks || job->fill || stretch->query->exclude_past;
     stretch->history_offset = inmo_alloc_zero(people + 1, sizeof *stretch->history_offset);
     stretch->seen_offset = inmo_alloc_zero(people + 1, sizeof *stretch->seen_offset);
     stretch->r = inmo_alloc(people * (size_t)scorer->dim, sizeof *stretch->r);
@@ -137,7 +138,10 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
     job->who = stretch->who;
     job->top_item = stretch->item;
     job->top_score = stretch->score;
-    job->mask[0] = stretch->query->include_seen ? NULL : &stretch->seen;
+    if (!stretch->query->include_seen)
+        job->mask[masks++] = &stretch->seen;
+    if (stretch->query->exclude_past)
+        job->mask[masks++] = &stretch->past;
     if (scorer->walks) {
         stretch->walks = *scorer->walks;
         stretch->walks.graph = &stretch->people;
@@ -344,6 +348,7 @@ static enum inmo_status rank_stretch(struct stretch *stretch, struct inmo_error 
     stretch->people = (struct inmo_graph){
         .items = graph->items, .offset = stretch->history_offset, .neighbour = stretch->history_item};
     stretch->seen = (struct inmo_csr){stretch->count, graph->items, stretch->seen_offset, stretch->seen_item};
+    stretch->past = (struct inmo_csr){stretch->count, graph->items, stretch->history_offset, stretch->history_item};
     for (int32_t n = 0; n < stretch->count; n++)
         if (stretch->how[n] == TOGETHER)
             stretch->who[together++] = n;

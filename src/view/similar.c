@@ -1,10 +1,14 @@
-/* similar.c - the k nearest items or users. */
+/* similar.c - the k nearest items or users: of one by id, or of many by number. */
 #include "base/memory.h"
+#include "base/threads.h"
 #include "kernel/kernel.h"
 #include "view/list.h"
+#include "view/rows.h"
 #include "view/work.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* cosine: a · b / (|a| |b|); a row of zeros is similar to nothing. */
 static void cosines(int dim, const float *rows, int32_t count, int32_t self, float *score)
@@ -132,5 +136,129 @@ enum inmo_status inmo_similar(const struct inmo_view *view, const char *item, co
         *out = list;
     inmo_view_give_back(view, work);
     inmo_snapshot_release(snapshot);
+    return status;
+}
+
+/* ---- Many, by number ----------------------------------------------------------------------------------------- */
+
+struct many {
+    const struct inmo_view *view;
+    struct inmo_snapshot *snapshot;
+    int of_items, k;
+    int32_t rows;           /* items or users of the snapshot */
+    const uint8_t *closed;  // (rows) 1: may not be listed
+    int32_t *near;          // (count, k)
+    float *score;
+};
+
+/* 1: the row is not in the list of anybody. Under the view's lock. */
+static enum inmo_status close_rows(struct many *many, const int32_t *allow, size_t allow_count, const int32_t *deny,
+                                   size_t deny_count, uint8_t *closed, struct inmo_error *error)
+{
+    int32_t first = many->of_items ? many->snapshot->graph->users : 0;
+    const char *fault = "found number %" PRId32 ", expected 0 to %" PRId32;
+    memset(closed, allow != NULL, (size_t)many->rows);
+    for (size_t n = 0; allow && n < allow_count; n++)
+        if (allow[n] < 0 || allow[n] >= many->rows)
+            return inmo_fail(error, INMO_USAGE, fault, allow[n], many->rows - 1);
+        else
+            closed[allow[n]] = 0;
+    for (size_t n = 0; n < deny_count; n++)
+        if (deny[n] < 0 || deny[n] >= many->rows)
+            return inmo_fail(error, INMO_USAGE, fault, deny[n], many->rows - 1);
+        else
+            closed[deny[n]] = 1;
+    inmo_view_read_lock(many->view);
+    for (int32_t n = 0; n < many->rows; n++)
+        if (inmo_snapshot_is_gone(many->snapshot, first + n) || !is_known(many->view, many->of_items, n))
+            closed[n] = 1;
+    inmo_view_unlock(many->view);
+    return INMO_OK;
+}
+
+/* The nearest of one row, which is first among them. */
+static enum inmo_status near_one(const struct many *many, struct inmo_work *work, int32_t self, size_t place,
+                                 struct inmo_error *error)
+{
+    size_t at = place * (size_t)many->k;
+    struct inmo_top top = {many->k < many->rows ? many->k : many->rows, 0, many->score + at, many->near + at};
+    enum inmo_status status;
+    float *score, nearest = -INFINITY;
+    inmo_work_empty(work);
+    score = inmo_work_take(work, (size_t)many->rows, sizeof *score);
+    if (!score)
+        return inmo_fail_memory(error, "the neighbours");
+    status = compare(many->snapshot, work, many->of_items, self, score, error);
+    if (status)
+        return status;
+    for (int32_t n = 0; n < many->rows; n++)
+        if (n != self && score[n] > nearest)
+            nearest = score[n];
+    if (!many->snapshot->scorer.by_dot && !(score[self] >= nearest)) /* weights: nothing is its own neighbour */
+        score[self] = nearest > 0 ? nearest : 1;
+    if (!many->closed[self] && top.k > 0 && score[self] > -INFINITY)
+        inmo_top_add(&top, INFINITY, self);
+    for (int32_t n = 0; n < many->rows; n++)
+        if (n != self && score[n] > inmo_top_bound(&top) && !many->closed[n])
+            inmo_top_add(&top, score[n], n);
+    inmo_top_sort(&top);
+    if (top.count > 0 && top.item[0] == self)
+        top.score[0] = score[self];
+    inmo_rows_put_nothing(many->near + at, many->score + at, top.count, many->k);
+    return INMO_OK;
+}
+
+static enum inmo_status near_all(const struct many *many, const int64_t *row, size_t count,
+                                 struct inmo_error *error)
+{
+    struct inmo_error fault;
+    enum inmo_status found = INMO_OK;
+#pragma omp parallel num_threads(count > 1 ? inmo_threads() : 1)
+    {
+        struct inmo_work *work = inmo_view_borrow(many->view);
+        struct inmo_error why;
+#pragma omp for schedule(dynamic)
+        for (size_t n = 0; n < count; n++) {
+            enum inmo_status status =
+                work ? near_one(many, work, (int32_t)row[n], n, &why) : inmo_fail_memory(&why, "the neighbours");
+            if (status) {
+#pragma omp critical(inmo_similar_fault)
+                {
+                    found = status;
+                    fault = why;
+                }
+            }
+        }
+        inmo_view_give_back(many->view, work);
+    }
+    if (found && error)
+        *error = fault;
+    return found;
+}
+
+enum inmo_status inmo_similar_rows(const struct inmo_view *view, int of_users, const int64_t *row, size_t count,
+                                   int k, const int32_t *allow, size_t allow_count, const int32_t *deny,
+                                   size_t deny_count, int32_t *near, float *score, struct inmo_error *error)
+{
+    struct many many = {.view = view, .of_items = !of_users, .k = k, .near = near, .score = score};
+    uint8_t *closed = NULL;
+    enum inmo_status status = inmo_check_k(k, error);
+    if (status)
+        return status;
+    many.snapshot = inmo_view_snapshot(view);
+    many.rows = of_users ? many.snapshot->graph->users : many.snapshot->graph->items;
+    closed = inmo_alloc((size_t)many.rows, 1);
+    many.closed = closed;
+    for (size_t n = 0; n < count && !status; n++)
+        if (row[n] < 0 || row[n] >= many.rows)
+            status = inmo_fail(error, INMO_UNKNOWN, "found row %" PRId64 ", expected 0 to %" PRId32, row[n],
+                               many.rows - 1);
+    if (!status)
+        status = closed ? close_rows(&many, allow, allow_count, deny, deny_count, closed, error)
+                        : inmo_fail_memory(error, "the neighbours");
+    if (!status)
+        status = near_all(&many, row, count, error);
+    inmo_free(closed);
+    inmo_snapshot_release(many.snapshot);
     return status;
 }
