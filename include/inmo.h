@@ -336,6 +336,7 @@ struct inmo_train_options {
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
     double l2;                 /* lambda */
+    const char *l2_on;         /* rows (default): norms of users and items; pairs (neumf): of each pair's vector */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;        /* beta: weight of the self-enhanced loss */

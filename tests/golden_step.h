@@ -83,6 +83,8 @@ static inline void open_golden(const char *name, const char *loss, double popula
     if (json_object_get(golden->json, "contrast"))
         golden->options.contrast = number(golden->json, "contrast");
     golden->options.loss = loss;
+    if (json_object_get(golden->json, "l2_on"))
+        golden->options.l2_on = json_string_value(json_object_get(golden->json, "l2_on"));
     golden->options.pretrain =
         json_object_get(golden->json, "pretrain") ? (int)number(golden->json, "pretrain") : 0;
     golden->options.bce_negatives = 3;

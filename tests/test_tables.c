@@ -97,6 +97,10 @@ static void test_recipes_of_the_paper(void **state)
         assert_true(options.dropout == row[n].dropout && options.graph_dropout == row[n].graph_dropout);
         assert_true(options.self_weight == row[n].self_weight && options.least_steps == 0);
     }
+    for (size_t n = 0; inmo_model_kind_at(n); n++) { /* every model can be trained by it */
+        must(inmo_train_options_init(&options, inmo_model_kind_at(n)->name, "paper:yelp", &error));
+        must(inmo_train_options_check(&options, &error));
+    }
     must(inmo_train_options_init(&options, "knn", "paper:amazon-book", &error));
     assert_int_equal(options.neighbours, 10);
     must_fail(inmo_train_options_init(&options, "mf", "paper:netflix", &error), INMO_USAGE, "paper:netflix");

@@ -23,6 +23,8 @@ struct inmo_pairs {
     int32_t rows, user_rows;        /* the first user_rows rows are users, the others items */
     const int32_t *offset, *entry;  // (rows + 1), (2 B + k B) places of each row, ascending
     const float *r;                 // (rows, width)
+    double
+        l2; /* weight of the squared norm of each pair's vector, whose sum is the score; 0 for heads without one */
     /* Returns the loss of the pairs of some positives from first on, and sets ds to its derivative by each score;
      * ds may be score. Called from several threads at once. */
     double (*judge)(const void *context, int32_t first, int32_t positives, const float *score, float *ds);
@@ -34,12 +36,15 @@ struct inmo_head_scores;
 struct inmo_head {
     const char *name;
     int stages;                /* number of parts that can be trained alone */
+    int pair_norms;            /* 1: run adds pairs->l2 times the squared norms of the pairs' vectors */
     int (*embedding)(int dim); /* columns of e; NULL: dim */
     /* Sets *part to part n of its own parameters and returns 1; returns 0 after the last. NULL: it has none. */
     int (*part)(int width, int n, struct inmo_part *part);
     void (*start)(int width, uint64_t key, float *own);
     /* The columns of r that a stage trains. */
     struct inmo_columns (*trains)(int width, int stage);
+    /* Changes its own parameters so that scores are those of a stage alone. NULL: it has no stages. */
+    void (*keep_stage)(int width, int stage, float *own);
 
     struct inmo_head_state *(*create)(int width, int32_t batch, int32_t negatives);
     void (*destroy)(struct inmo_head_state *state);

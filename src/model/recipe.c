@@ -90,6 +90,7 @@ void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_mod
         .similarity = "cosine",
         .unobserved = 0.01,
         .l2_exponent = 1,
+        .l2_on = "rows",
         .low_pass = 0.3,
         .batch = 2048,
         .least_steps = 12,
@@ -127,6 +128,7 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
         paper = &kind->yelp;
     if (recipe == INMO_RECIPE_AMAZON_BOOK && kind->amazon_book.init)
         paper = &kind->amazon_book;
+    options->learning_rate = 1e-3; /* closed forms have no use for it, but it must be a rate */
     if (paper->init) {
         options->learning_rate = paper->learning_rate;
         options->l2 = paper->l2;
@@ -141,6 +143,8 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
         options->pretrain = 100;
         options->patience = 100;
         options->valid_users = 2000; /* ranking costs a hundred times as much as with dot products */
+        options->l2_on = fast ? "rows" : "pairs";
+        options->epochs = 800; /* 1000 with both stages of pretraining */
     }
     if (!fast && kind->provider == &inmo_provider_inmo)
         options->eval_alpha = "next"; /* the authors' runs anneal after an epoch, before they validate it */

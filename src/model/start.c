@@ -9,12 +9,14 @@
 void inmo_start_random(const struct inmo_row_start *start, int64_t first, int64_t count, float *parameter)
 {
     size_t dim = (size_t)start->binding->dim;
+    int columns = start->columns;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int64_t r = first; r < first + count; r++)
         for (size_t j = 0; j < dim; j++) {
             uint64_t n = (uint64_t)start->number[r] * dim + j;
+            double bound = (int)j < columns ? start->bound : start->further_bound;
             parameter[(size_t)r * dim + j] =
-                (float)(start->bound > 0 ? inmo_random_symmetric(start->key, n, start->bound)
+                (float)(start->bound > 0 ? inmo_random_symmetric(start->key, n, bound)
                                          : start->deviation * inmo_random_normal(start->key, n));
         }
 }

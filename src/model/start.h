@@ -14,8 +14,9 @@ struct inmo_row_start {
     double bound;     /* > 0: uniform values in [-bound, bound] instead */
     /* For a spectral start: the truncated SVD of D_u^-1/2 Y D_i^-1/2; NULL: a random start. */
     const struct inmo_svd *svd;
-    double scale; /* approximate length of a row */
-    int columns;  /* columns it fills; further ones, which a head asks for, stay random */
+    double scale;         /* approximate length of a row */
+    int columns;          /* columns it fills; further ones, which a head asks for, stay random, */
+    double further_bound; /* and with bound > 0 are within this one */
 };
 
 /* Sets rows first .. first + count - 1 at random. */

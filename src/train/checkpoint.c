@@ -156,7 +156,7 @@ static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct
         (epoch > 0 ? !isfinite(trainer->final_loss) : !isnan(trainer->final_loss)))
         return bad(path, "final_loss", error);
     if (!whole_number(file, "best_epoch", -1, epoch - 1, &best_epoch) ||
-        (best_epoch >= 0 && (!trainer->best || best_epoch < trainer->pretraining)))
+        (best_epoch >= 0 && (!trainer->best || best_epoch < inmo_stage_at(trainer, (int32_t)epoch).first)))
         return bad(path, "best_epoch", error);
     if (!real_number(file, "best_score", &trainer->best_score) ||
         (best_epoch >= 0 ? !(trainer->best_score >= 0 && trainer->best_score <= 1 + 1e-9)

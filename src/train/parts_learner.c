@@ -1,6 +1,7 @@
 /* parts_learner.c - the learner for provider x backbone with a loss: a stepper, and what scorer and export need of
  * it. Validation reads the parameters in place; only the representations are copied. */
 #include "base/memory.h"
+#include "base/random.h"
 #include "graph/order.h"
 #include "train/export.h"
 #include "train/first_stage.h"
@@ -15,6 +16,8 @@ struct parts {
     struct inmo_graph *graph;       // in training's numbers
     struct inmo_graph *data_graph;  // the same in the data set's numbers, if the scorer needs it; else NULL
     struct inmo_stepper *stepper;
+    int stage;                        /* of the head, by set_stage */
+    float *shown;                     // (own rows, dim) weights as the stage has them; NULL: there are no stages
     struct inmo_model model;          // refers to the stepper's parameters; has no ids and owns nothing
     struct inmo_model_binding bound;  // likewise
 };
@@ -29,6 +32,7 @@ static void parts_destroy(struct inmo_learner *learner)
     struct parts *parts = parts_of(learner);
     if (!parts)
         return;
+    inmo_free(parts->shown);
     inmo_stepper_free(parts->stepper);
     inmo_graph_free(parts->data_graph);
     inmo_graph_free(parts->graph);
@@ -64,12 +68,50 @@ static void make_view(struct parts *parts)
         .walk_neighbours = options->walk_neighbours,
         .rows = stepper->binding.rows,
         .parameter = stepper->parameter,
-        .own = (float *)inmo_stepper_weights(stepper),
+        .own = parts->shown ? parts->shown : (float *)inmo_stepper_weights(stepper),
     };
     parts->bound = (struct inmo_model_binding){
         .binding = stepper->binding,
         .graph = parts->data_graph ? parts->data_graph : parts->graph,
     };
+}
+
+static size_t weights_of(const struct inmo_stepper *stepper)
+{
+    return (size_t)(stepper->parameter_rows - stepper->provider_rows) * (size_t)stepper->binding.dim;
+}
+
+/* Leaves of a whole model's weights what the current stage trains. */
+static void keep_stage(const struct parts *parts, float *own)
+{
+    const struct inmo_stepper *stepper = parts->stepper;
+    const struct inmo_head *head = parts->setup.kind->head;
+    if (head && head->keep_stage)
+        head->keep_stage(stepper->width, parts->stage,
+                         own + (inmo_stepper_head(stepper) - inmo_stepper_weights(stepper)));
+}
+
+static void parts_set_stage(struct inmo_learner *learner, int stage)
+{
+    struct parts *parts = parts_of(learner);
+    parts->stage = stage;
+    if (!parts->shown)
+        return;
+    memcpy(parts->shown, inmo_stepper_weights(parts->stepper), weights_of(parts->stepper) * sizeof *parts->shown);
+    keep_stage(parts, parts->shown);
+}
+
+static void parts_end_stage(struct inmo_learner *learner, int stage, const float *parameter)
+{
+    struct parts *parts = parts_of(learner);
+    struct inmo_stepper *stepper = parts->stepper;
+    const struct inmo_head *head = parts->setup.kind->head;
+    if (parameter)
+        memcpy(stepper->parameter, parameter,
+               (size_t)stepper->parameter_rows * (size_t)stepper->binding.dim * sizeof *parameter);
+    if (stage + 1 == head->stages)
+        head->start(stepper->width, inmo_key(parts->setup.options->seed, INMO_STREAM_HEAD_ANEW),
+                    (float *)inmo_stepper_head(stepper));
 }
 
 static enum inmo_status parts_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
@@ -86,6 +128,11 @@ static enum inmo_status parts_create(const struct inmo_learner_setup *setup, str
         status = inmo_stepper_new(setup->kind, setup->options, parts->graph, &setup->data->train, setup->hooks,
                                   &parts->stepper, error);
     stepper = parts->stepper;
+    if (!status && setup->kind->head && setup->options->pretrain > 0) {
+        parts->stage = setup->kind->head->stages;
+        parts->shown = inmo_alloc_zero(weights_of(stepper), sizeof *parts->shown);
+        status = parts->shown ? INMO_OK : inmo_fail_memory(error, "training");
+    }
     if (!status && setup->first_stage)
         status = inmo_first_stage_copy(setup->first_stage, setup->data, stepper, error);
     if (status) {
@@ -160,7 +207,7 @@ static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, cons
 {
     const struct inmo_provider *provider = model->kind->provider;
     size_t dim = (size_t)model->dim, extra = (size_t)provider->extra_rows;
-    size_t weights = (size_t)(stepper->parameter_rows - stepper->provider_rows) * dim;
+    size_t weights = weights_of(stepper);
     int32_t rows = 0, bound = stepper->binding.rows;
     int32_t *node_of_row = inmo_alloc((size_t)bound, sizeof *node_of_row);
     float *parameter = inmo_alloc(((size_t)bound + extra) * dim, sizeof *parameter);
@@ -203,6 +250,8 @@ static enum inmo_status parts_export(struct inmo_learner *learner, const float *
         status = inmo_export_model(setup->data, setup->options, setup->kind, node, &model, error);
     if (!status)
         status = copy_parameters(parts->stepper, parameter, node, model, error);
+    if (!status && parts->shown)
+        keep_stage(parts, model->own);
     if (!status) {
         *out = model;
         model = NULL;
@@ -220,5 +269,7 @@ const struct inmo_learner_type inmo_learner_parts = {
     .arrays = parts_arrays,
     .check = parts_check,
     .restored = parts_restored,
+    .set_stage = parts_set_stage,
+    .end_stage = parts_end_stage,
     .export_model = parts_export,
 };

@@ -46,6 +46,10 @@ static struct inmo_setting table[] = {
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: maximum number of steps per epoch; with many users the batch grows. 0: no maximum."},
     {"l2", 'r', AT(l2), 0, 1e6, NULL, "Training", "LAMBDA", "Weight of the squared norms."},
+    {"l2-on", 's', AT(l2_on), 0, 0, "rows|pairs", "Training", "WHAT",
+     "What the squared norms are of: the vectors of the batch's users and items, or the weighted vector of each "
+     "pair, "
+     "whose sum is the score (neumf models)."},
     {"dropout", 'r', AT(dropout), 0, 0.999, NULL, "Training", "P",
      "Share of interactions dropped in each step, from the sums of inmo models or the input of mult-vae."},
     {"graph-dropout", 'r', AT(graph_dropout), 0, 0.999, NULL, "Training", "P",
@@ -80,8 +84,9 @@ static struct inmo_setting table[] = {
     {"bce-negatives", 'i', AT(bce_negatives), 1, 1000, NULL, "Training", "N",
      "Negatives per positive in the bce loss."},
     {"pretrain", 'i', AT(pretrain), 0, 1000000, NULL, "Training", "N",
-     "Epochs that each half, product and perceptron, is first trained alone; the epochs come after them (neumf "
-     "models)."},
+     "Epochs that each half, product and perceptron, is first trained alone, keeping its best; the epochs come "
+     "after "
+     "them (neumf models)."},
     {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
      "Temperature of the softmax and listwise loss; in directau the weight of uniformity, in mult-vae a "
      "factor of the divergence's weight."},
@@ -140,6 +145,8 @@ int inmo_train_setting_may_differ(const struct inmo_setting *setting, const stru
 {
     if (setting->offset == AT(epochs)) /* the schedule spans all epochs */
         return strcmp(options->schedule, "constant") == 0;
+    if (setting->offset == AT(l2_on)) /* while it is neutral, checkpoints from before there was a choice go on */
+        return strcmp(options->l2_on, "rows") == 0;
     return setting->offset == AT(patience);
 }
 
@@ -184,6 +191,9 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
         status =
             inmo_fail(error, INMO_USAGE, "`loss`: found '%s', expected %s for %s, whose score is no dot product",
                       options->loss, inmo_loss_names_for_heads(), options->model);
+    if (!status && strcmp(options->l2_on, "pairs") == 0 && !inmo_model_kind_find(options->model)->head)
+        status = inmo_fail(error, INMO_USAGE,
+                           "`l2-on`: found 'pairs', expected rows for %s, which scores by vectors", options->model);
     if (!status && options->walks > 0 && !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
         status = inmo_fail(error, INMO_USAGE,
                            "`walks`: %s has no scores that are products of vectors to add them to", options->model);

@@ -76,9 +76,12 @@ static double judge_pairs(struct inmo_stepper *stepper, const struct inmo_groupi
         .judge = stepper->loss->judge_pairs,
         .context = stepper->loss_state,
     };
-    double loss = stepper->head->run(stepper->head_state, inmo_stepper_head(stepper), stage_of(stepper, step),
-                                     &pairs, stepper->dr);
-    if (stepper->l2_on_r && stepper->options->l2 > 0)
+    double loss;
+    if (stepper->l2_on_pairs)
+        pairs.l2 = stepper->options->l2 / ((double)pairs.batch * (pairs.negatives + 1));
+    loss = stepper->head->run(stepper->head_state, inmo_stepper_head(stepper), stage_of(stepper, step), &pairs,
+                              stepper->dr);
+    if (stepper->l2_on_r && !stepper->l2_on_pairs && stepper->options->l2 > 0)
         loss += inmo_square_norms(&norms, grouping, 0, r, stepper->dr, stepper->term);
     return loss;
 }
@@ -120,7 +123,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     if (stepper->item_scale)
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, stepper->dr);
     de = backbone->backward(stepper->backbone, rows, stepper->dr);
-    if (!stepper->l2_on_r && options->l2 > 0) {
+    if (!stepper->l2_on_r && !stepper->l2_on_pairs && options->l2 > 0) {
         struct inmo_norms norms =
             norms_of(stepper, stepper->binding.dim, columns_of(stepper, step, stepper->binding.dim));
         loss += inmo_square_norms(&norms, grouping, backbone->needs_all, e, de, stepper->term);

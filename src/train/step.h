@@ -22,6 +22,7 @@ struct inmo_stepper {
     struct inmo_head_state *head_state;
     int32_t pair_negatives;  // negatives of each positive, for heads
     int l2_on_r;             // 1: L2 applies to r; 0: to e
+    int l2_on_pairs;         // 1: to neither, but to the vectors of the pairs
 
     int64_t provider_rows;        // the provider's rows, bound and extra
     int64_t provider_weights;     // then rows of the provider's weights,

@@ -113,6 +113,7 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, const str
             .key = inmo_key(options->seed, INMO_STREAM_INIT),
             .deviation = options->init_scale,
             .bound = strcmp(options->init, "kaiming") == 0 ? inmo_kaiming_bound(options->dim) : 0,
+            .further_bound = dim > options->dim ? inmo_kaiming_bound(dim - options->dim) : 0,
             .svd = svd,
             .scale = options->start_scale,
             .columns = options->dim,
@@ -258,6 +259,7 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     stepper->pair_negatives = stepper->loss->negatives ? stepper->loss->negatives(options) : 0;
     stepper->places = stepper->loss->places(options, graph);
     stepper->l2_on_r = is_l2_on_r(stepper);
+    stepper->l2_on_pairs = stepper->head && stepper->head->pair_norms && strcmp(options->l2_on, "pairs") == 0;
     stepper->binding = (struct inmo_binding){
         .graph = graph, .dim = inmo_head_embedding(kind->head, options->dim), .rows = graph->nodes};
     stepper->width = inmo_backbone_width(kind->backbone, stepper->binding.dim, options->layers);

@@ -35,11 +35,6 @@ struct run {
     const char *stopped; /* why the run stopped; NULL: it goes on */
 };
 
-static int32_t all_epochs(const struct inmo_trainer *trainer)
-{
-    return trainer->pretraining + trainer->options->epochs;
-}
-
 static void show(struct run *run, int always)
 {
     const struct inmo_trainer *trainer = &run->trainer;
@@ -51,7 +46,7 @@ static void show(struct run *run, int always)
     struct inmo_progress progress = {
         .stage = "training",
         .done = (double)trainer->step / (double)trainer->steps_per_epoch,
-        .total = all_epochs(trainer),
+        .total = inmo_trainer_epochs(trainer),
         .unit = "epochs",
         .seconds = now - run->start,
         .loss = in_epoch > 0 ? trainer->loss_sum / (double)in_epoch : trainer->final_loss,
@@ -68,24 +63,28 @@ static enum inmo_status save_checkpoint(struct run *run, struct inmo_error *erro
     return path ? inmo_checkpoint_save(&run->trainer, path, error) : INMO_OK;
 }
 
+/* The stage of the current epoch is that of the best one, too: each stage begins without. */
+static void set_stage(const struct inmo_trainer *trainer)
+{
+    if (trainer->learner->type->set_stage)
+        trainer->learner->type->set_stage(trainer->learner, inmo_stage_at(trainer, trainer->epoch).number);
+}
+
 static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks, double *score,
                                  struct inmo_error *error)
 {
     const struct inmo_train_options *options = run->trainer.options;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_reached(options, run->trainer.epoch);
-    enum inmo_status status = inmo_scorer_refresh(&run->scorer, alpha, error);
+    enum inmo_status status;
+    set_stage(&run->trainer);
+    status = inmo_scorer_refresh(&run->scorer, alpha, error);
     return status ? status : inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
 }
 
-/* Checked between epochs. Only a validated epoch can exhaust the patience; otherwise a run whose patience is
- * shorter than the interval between validations would stop before the first one. */
+/* Without validation nothing says when to stop. */
 static int out_of_patience(const struct run *run)
 {
-    const struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_train_options *options = trainer->options;
-    return run->validation && trainer->best_epoch >= 0 &&
-           (trainer->epoch - trainer->pretraining) % options->eval_every == 0 &&
-           trainer->epoch - 1 - trainer->best_epoch >= options->patience;
+    return run->validation && inmo_trainer_out_of_patience(&run->trainer);
 }
 
 static void catch_up(const struct inmo_trainer *trainer)
@@ -98,14 +97,12 @@ static void catch_up(const struct inmo_trainer *trainer)
 static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_train_options *options = trainer->options;
-    int32_t done = trainer->epoch + 1 - trainer->pretraining;
     double score = NAN;
     enum inmo_status status = INMO_OK;
     trainer->final_loss = trainer->loss_sum / (double)trainer->steps_per_epoch;
     trainer->loss_sum = 0;
     catch_up(trainer); /* after every epoch, validated or not: the result must not depend on when it is validated */
-    if (run->validation && done > 0 && (done % options->eval_every == 0 || done == options->epochs)) {
+    if (run->validation && inmo_epoch_is_validated(trainer)) {
         /* no hooks: validation is short, and a run must stop between steps to resume exactly */
         status = validate(run, NULL, &score, error);
         if (status)
@@ -119,7 +116,7 @@ static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
         }
     }
     status = inmo_trainer_note_epoch(trainer, trainer->final_loss, score, error);
-    trainer->epoch++;
+    inmo_trainer_next_epoch(trainer);
     if (out_of_patience(run))
         run->stopped = "patience";
     return status;
@@ -144,7 +141,7 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     double begin = inmo_now(), rate = inmo_learning_rate_at(trainer->options, trainer->step,
-                                                            trainer->steps_per_epoch, all_epochs(trainer));
+                                                            trainer->steps_per_epoch, inmo_trainer_epochs(trainer));
     double loss = trainer->learner->type->step(trainer->learner, trainer->step,
                                                inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
@@ -164,7 +161,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     show(run, 1);
     if (out_of_patience(run))
         run->stopped = "patience"; /* the resumed run had stopped already */
-    while (!status && !run->stopped && trainer->epoch < all_epochs(trainer)) {
+    while (!status && !run->stopped && trainer->epoch < inmo_trainer_epochs(trainer)) {
         int64_t end = ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
         while (!status && trainer->step < end) {
             if (inmo_is_interrupted(run->hooks)) {
@@ -227,7 +224,7 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
             run->hooks, INMO_WARNING,
             "the data set has no validation part, so nothing says when to stop: all %d epochs will be run and the "
             "last one kept; inmo prepare `split` 80/10/10 makes a validation part of a log",
-            all_epochs(trainer));
+            inmo_trainer_epochs(trainer));
         return INMO_OK;
     }
     trainer->best = inmo_alloc(inmo_block_size(block), sizeof(float));
@@ -337,6 +334,7 @@ static enum inmo_status finish(struct run *run, struct inmo_model **out, struct 
     struct inmo_model *model = NULL;
     enum inmo_status status;
     inmo_scorer_close(&run->scorer); /* export_model may hand over the model it scores with */
+    set_stage(trainer);
     status =
         trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
     if (!status)

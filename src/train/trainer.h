@@ -11,7 +11,7 @@ struct inmo_trainer {
     struct inmo_learner *learner; /* takes the steps */
     uint64_t fingerprint;         /* of the data, and of the options that must not change when a run is resumed */
 
-    int32_t pretraining; /* epochs before those of --epochs; they are not validated */
+    int32_t pretraining; /* epochs of the stages before those of --epochs */
     int32_t epoch;       /* the current one, from 0 */
     int64_t step;        /* steps done so far */
     int64_t steps_per_epoch;
@@ -23,6 +23,22 @@ struct inmo_trainer {
     char *record;  // JSON lines of the epochs so far, without the brackets
     size_t record_size, record_capacity;
 };
+
+/* stage.c: a model whose parts are first trained alone (model/head.h) has several stages, each of which keeps its
+ * best epoch; any other has one. */
+struct inmo_stage {
+    int number;            /* for set_stage and end_stage of the learner */
+    int32_t first, epochs; /* its first epoch, and how many it has at most */
+};
+struct inmo_stage inmo_stage_at(const struct inmo_trainer *trainer, int32_t epoch);
+/* Of all stages. */
+int32_t inmo_trainer_epochs(const struct inmo_trainer *trainer);
+/* Whether the current epoch is validated when it ends. */
+int inmo_epoch_is_validated(const struct inmo_trainer *trainer);
+/* Goes on to the next epoch. A new stage begins with the best parameters of the one before. */
+void inmo_trainer_next_epoch(struct inmo_trainer *trainer);
+/* Whether early stopping ends the run; asked between epochs. */
+int inmo_trainer_out_of_patience(const struct inmo_trainer *trainer);
 
 /* Appends an epoch to the record. score NaN: not validated. */
 enum inmo_status inmo_trainer_note_epoch(struct inmo_trainer *trainer, double loss, double score,

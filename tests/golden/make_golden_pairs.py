@@ -5,8 +5,8 @@
     /usr/bin/python3 tests/golden/make_golden_pairs.py --check   compare with the files that stand there
 
 The small world, the random numbers, the sampler and the provider's matrix come from make_golden.py, which describes the
-layout of a file; here the block goes on after w with the head's own parameters, a file also has init, bce_negatives and
-pretrain, a step its negatives, and in the end there are the scores of all users and items. With pretrain 1 steps 0 and 1 train
+layout of a file; here the block goes on after w with the head's own parameters, a file also has init, bce_negatives, l2_on
+and pretrain, a step its negatives, and in the end there are the scores of all users and items. With pretrain 1 steps 0 and 1 train
 the halves and the others the whole. The gradient goes back pair by pair through vectors, in float64; it is compared with
 central differences of a forward computation that goes number by number. A disagreement stops the script.
 """
@@ -60,9 +60,9 @@ def leaky(x):
 
 
 def pair(o, own, stage, user, item):
-    """The score, and the function from ds to (d user, d item, d own)."""
+    """The weighted vector whose sum is the score, and the function from its gradient to (d user, d item, d own)."""
     if not o["neumf"]:
-        return user @ item, lambda ds: (ds * item, ds * user, np.zeros_like(own))
+        return user * item, lambda dz: (dz * item, dz * user, np.zeros_like(own))
     d = o["d"]
     w1, b1, w2, b2, gmf, mlp = split_head(o, own)
     has_gmf, has_mlp = float(stage != MLP), float(stage != GMF)
@@ -71,36 +71,40 @@ def pair(o, own, stage, user, item):
     x1 = leaky(y1)
     y2 = w2 @ x1 + b2
     x2 = leaky(y2)
-    score = has_gmf * (gmf @ (user[:d] * item[:d])) + has_mlp * (mlp @ x2)
+    z = np.concatenate([has_gmf * gmf * user[:d] * item[:d], has_mlp * mlp * x2])
 
-    def reverse(ds):
-        dy2 = has_mlp * ds * mlp * np.where(y2 > 0, 1, SLOPE)
+    def reverse(dz):
+        dy2 = has_mlp * dz[d:] * mlp * np.where(y2 > 0, 1, SLOPE)
         dy1 = (w2.T @ dy2) * np.where(y1 > 0, 1, SLOPE)
         dx = w1.T @ dy1
-        g = has_gmf * ds
+        g = has_gmf * dz[:d]
         down = np.concatenate([np.outer(dy1, x).ravel(), dy1, np.outer(dy2, x1).ravel(), dy2, g * user[:d] * item[:d],
-                               has_mlp * ds * x2])
+                               has_mlp * dz[d:] * x2])
         down = np.concatenate([down, np.zeros(len(own) - len(down))])
         h = o["h"]
         return (np.concatenate([g * gmf * item[:d], dx[:h]]), np.concatenate([g * gmf * user[:d], dx[h:]]), down)
 
-    return score, reverse
+    return z, reverse
 
 
-def naive_score(o, own, stage, user, item):
+def naive_vector(o, own, stage, user, item):
     if not o["neumf"]:
-        return sum(a * b for a, b in zip(user, item))
+        return [a * b for a, b in zip(user, item)]
     d, h = o["d"], o["h"]
     w1, b1, w2, b2, gmf, mlp = split_head(o, own)
-    total = 0.0
+    vector = []
     if stage != MLP:
-        total += sum(gmf[j] * user[j] * item[j] for j in range(d))
+        vector += [gmf[j] * user[j] * item[j] for j in range(d)]
     if stage != GMF:
         first = [float(leaky(b1[j] + sum(w1[j, k] * user[d + k] + w1[j, h + k] * item[d + k] for k in range(h))))
                  for j in range(d)]
         second = [float(leaky(b2[j] + sum(w2[j, k] * first[k] for k in range(d)))) for j in range(d)]
-        total += sum(mlp[j] * second[j] for j in range(d))
-    return float(total)
+        vector += [mlp[j] * second[j] for j in range(d)]
+    return vector
+
+
+def naive_score(o, own, stage, user, item):
+    return float(sum(naive_vector(o, own, stage, user, item)))
 
 
 def live(o, stage):
@@ -132,13 +136,18 @@ def loss_and_gradient(o, block, step, alpha, stage, batch, more, self_batch):
     dr, down, columns = np.zeros_like(r), np.zeros_like(own), live(o, stage)
     total, count = 0.0, size * (NEGATIVES + 1)
     for u, i, is_positive in pairs_of(batch, more):
-        score, reverse = pair(o, own, stage, r[u], r[i])
+        z, reverse = pair(o, own, stage, r[u], r[i])
+        score = z.sum()
         total += np.logaddexp(0.0, -score if is_positive else score) / count
-        du, di, more_down = reverse((-sigmoid(-score) if is_positive else sigmoid(score)) / count)
+        dz = np.full_like(z, (-sigmoid(-score) if is_positive else sigmoid(score)) / count)
+        if o["l2_on"] == "pairs":
+            total += o["l2"] / count * (z @ z)
+            dz += 2.0 * o["l2"] / count * z
+        du, di, more_down = reverse(dz)
         dr[u] += du
         dr[i] += di
         down += more_down
-        for v in (u, i):
+        for v in (u, i) if o["l2_on"] == "rows" else ():
             total += o["l2"] / count * (r[v][columns] @ r[v][columns])
             dr[v][columns] += 2.0 * o["l2"] / count * r[v][columns]
     dtable, dw = P.T @ dr, np.zeros(o["own"] - o["rows"] * d)
@@ -157,9 +166,10 @@ def naive_loss(o, block, step, alpha, stage, batch, more, self_batch):
     r, own, columns = naive_embeddings(o, block, step, alpha), block[o["own"] :], live(o, stage)
     total, count = 0.0, 0
     for u, i, is_positive in pairs_of(batch, more):
-        argument = naive_score(o, own, stage, r[u], r[i]) * (-1 if is_positive else 1)
+        vector = naive_vector(o, own, stage, r[u], r[i])
+        argument = sum(vector) * (-1 if is_positive else 1)
         total += max(argument, 0.0) + math.log1p(math.exp(-abs(argument)))
-        total += o["l2"] * sum(x * x for v in (u, i) for x in r[v][columns])
+        total += o["l2"] * sum(x * x for x in (vector if o["l2_on"] == "pairs" else np.concatenate([r[u][columns], r[i][columns]])))
         count += 1
     total /= count
     for _, _, _, t_u, t_p, t_n, w in self_terms(o, block, self_batch):
@@ -178,7 +188,8 @@ def uniform(k, n, bound):
 def start_block(o):
     seed, count = o["seed"], o["rows"] * o["dim"]
     if o["init"] == "kaiming":
-        start = [uniform(key(seed, INIT), n, math.sqrt(6.0 / o["d"])) for n in range(count)]
+        start = [uniform(key(seed, INIT), n, math.sqrt(6.0 / (o["d"] if n % o["dim"] < o["d"] else o["h"])))
+                 for n in range(count)]
     else:
         start = [o["init_scale"] * normal(key(seed, INIT), n) for n in range(count)]
     start += [1.0] * o["dim"] if o["inmo"] else []
@@ -232,25 +243,28 @@ def train(o):
     return {"start": start, "steps": steps, "after": block, "representations": r.ravel(), "scores": scores}
 
 
-def case(model, dim, share, pretrain):
+def case(model, dim, share, pretrain, l2_on):
     neumf = model.endswith("neumf")
     o = options(model, dim + dim // 2 if neumf else dim, share)
     o.update({"neumf": neumf, "d": dim, "h": dim // 2, "pretrain": pretrain, "bce_negatives": NEGATIVES,
-              "init": "kaiming" if model == "neumf" else "normal", "graph_dropout": 0.0})
+              "init": "kaiming" if model == "neumf" else "normal", "graph_dropout": 0.0, "l2_on": l2_on})
+    if l2_on == "pairs":
+        o["l2"] = 0.3  # the vectors of pairs are short
     o["own"] = o["rows"] * o["dim"] + (o["dim"] if o["inmo"] else 0)
     return o
 
 
-# model, d, share of templates, epochs of each stage of pretraining
-CASES = (("mf", 5, 1.0, 0), ("inmo-mf", 5, 0.5, 0), ("neumf", 5, 1.0, 1), ("neumf", 6, 1.0, 0), ("inmo-neumf", 5, 0.5, 1))
+# model, d, share of templates, epochs of each stage of pretraining, what L2 is on
+CASES = (("mf", 5, 1.0, 0, "rows"), ("inmo-mf", 5, 0.5, 0, "rows"), ("neumf", 5, 1.0, 1, "rows"), ("neumf", 6, 1.0, 0, "rows"),
+         ("inmo-neumf", 5, 0.5, 1, "rows"), ("neumf", 5, 1.0, 1, "pairs"), ("inmo-neumf", 5, 0.5, 1, "pairs"))
 
 
 def main():
     files = {}
-    for model, dim, share, pretrain in CASES:
-        o = case(model, dim, share, pretrain)
+    for model, dim, share, pretrain, l2_on in CASES:
+        o = case(model, dim, share, pretrain, l2_on)
         public = {k: x for k, x in o.items() if k not in ("inmo", "rows", "own", "neumf", "d", "h")}
-        name = "-".join([model, "pairs"] + ["half"] * (share < 1) + [f"d{dim}"])
+        name = "-".join([model, "pairs"] + ["half"] * (share < 1) + ["norms"] * (l2_on == "pairs") + [f"d{dim}"])
         files[name] = text({**public, "dim": dim, "edges": EDGES, **train(o)})
     return make_golden.write_or_check(files)
 

@@ -86,6 +86,14 @@ static struct inmo_columns neumf_trains(int width, int stage)
                                 : (struct inmo_columns){0, width};
 }
 
+/* A part without output weights adds nothing. */
+static void neumf_keep_stage(int width, int stage, float *own)
+{
+    struct inmo_neumf net = inmo_neumf_of(width, own);
+    if (stage != WHOLE)
+        memset(net.part[stage == STAGE_GMF ? INMO_NEUMF_MLP : INMO_NEUMF_GMF], 0, (size_t)net.d * sizeof *own);
+}
+
 static void neumf_destroy(struct inmo_head_state *state)
 {
     if (!state)
@@ -169,20 +177,44 @@ static void score_block(const struct inmo_head_state *state, const struct inmo_n
                         score);
 }
 
-/* Backward from ds to the first layer's sums, with the gradients of the layers above. */
-static void back_block(const struct inmo_neumf *net, const struct inmo_neumf *gradient, const float *one,
-                       int32_t count, const float *x1, const float *x2, const float *ds, float *dx2, float *dx1)
+/* Adds the gradients of l2 ‖o_mlp ⊙ x2‖² of each pair and returns their sum. */
+static double add_mlp_norms(const struct inmo_neumf *net, const struct inmo_neumf *gradient, double l2,
+                            int32_t count, const float *x2, float *dx2)
+{
+    const float *mlp = net->part[INMO_NEUMF_MLP];
+    float *dmlp = gradient->part[INMO_NEUMF_MLP];
+    size_t d = (size_t)net->d;
+    double sum = 0;
+    for (int32_t n = 0; n < count; n++, x2 += d, dx2 += d)
+        for (size_t j = 0; j < d; j++) {
+            float weighted = mlp[j] * x2[j], slope = (float)(2 * l2) * weighted;
+            dmlp[j] += slope * x2[j];
+            dx2[j] += slope * mlp[j] * (x2[j] > 0 ? 1 : inmo_neumf_slope);
+            sum += (double)(weighted * weighted);
+        }
+    return l2 * sum;
+}
+
+/* Backward from ds to the first layer's sums, with the gradients of the layers above. Returns what l2 adds to the
+ * loss. */
+static double back_block(const struct inmo_neumf *net, const struct inmo_neumf *gradient, const float *one,
+                         double l2, int32_t count, const float *x1, const float *x2, const float *ds, float *dx2,
+                         float *dx1)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     int d = net->d;
+    double loss = 0;
     add_weighted(count, d, ds, x2, gradient->part[INMO_NEUMF_MLP]);
     kernels->leaky_back(count, d, inmo_neumf_slope, ds, net->part[INMO_NEUMF_MLP], x2, dx2);
+    if (l2 > 0)
+        loss = add_mlp_norms(net, gradient, l2, count, x2, dx2);
     add_weighted(count, d, one, dx2, gradient->part[INMO_NEUMF_B2]);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, count, 1, dx2, d, x1, d, 1,
                 gradient->part[INMO_NEUMF_W2], d);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, d, d, 1, dx2, d, net->part[INMO_NEUMF_W2], d, 0,
                 dx1, d);
     kernels->leaky_back(count, d, inmo_neumf_slope, NULL, NULL, x1, dx1);
+    return loss;
 }
 
 static void run_pairs(struct inmo_head_state *state, const struct inmo_neumf *net, int stage,
@@ -205,16 +237,18 @@ static void run_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
         score_block(state, net, stage, pairs, first, positives, item, x1, x2, dx2 + layer, ds);
         loss += pairs->judge(pairs->context, first, positives, ds, ds);
         if (stage != STAGE_GMF)
-            back_block(net, &gradient, state->one, positives * each, x1, x2, ds, dx2,
-                       state->dx1 + (size_t)first * (size_t)each * d);
+            loss += back_block(net, &gradient, state->one, pairs->l2, positives * each, x1, x2, ds, dx2,
+                               state->dx1 + (size_t)first * (size_t)each * d);
     }
     state->loss[group] = loss;
 }
 
-/* For one row: t = Σ ds r_other gives dp = o_gmf ⊙ t and, for users, do_gmf += p ⊙ t; dhalf = Σ dx1. */
-static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *net,
-                      const struct inmo_neumf *gradient, int stage, const struct inmo_pairs *pairs, int32_t n,
-                      float *dr)
+/* For one row: t = Σ ds r_other + 2 l2 o_gmf ⊙ p ⊙ Σ r_other² gives dp = o_gmf ⊙ t and, for users, do_gmf += p ⊙ t;
+ * dhalf = Σ dx1. square (d) is scratch. Returns what l2 ‖o_gmf ⊙ p_u ⊙ p_i‖² adds to the loss, counted with
+ * users. */
+static double add_pairs(struct inmo_head_state *state, const struct inmo_neumf *net,
+                        const struct inmo_neumf *gradient, int stage, const struct inmo_pairs *pairs, int32_t n,
+                        float *square, float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     const float *gmf = net->part[INMO_NEUMF_GMF], *r = pairs->r + (size_t)n * (size_t)net->width;
@@ -222,6 +256,8 @@ static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
     float *dhalf = state->dhalf + (size_t)n * (size_t)net->d;
     int32_t pair[INMO_PAIR_WALK], other[INMO_PAIR_WALK], count;
     struct inmo_pair_walk walk = inmo_pair_walk(pairs, n);
+    double sum = 0;
+    memset(square, 0, (size_t)net->d * sizeof *square);
     memset(dr, 0, (size_t)net->width * sizeof *dr);
     memset(dhalf, 0, (size_t)net->d * sizeof *dhalf);
     while ((count = inmo_pair_walk_on(&walk, pair, other)) > 0) {
@@ -229,16 +265,26 @@ static void add_pairs(struct inmo_head_state *state, const struct inmo_neumf *ne
             factor[k] = state->ds[pair[k]];
         if (stage != STAGE_MLP)
             kernels->add_rows(net->width, count, factor, other, pairs->r, dr);
+        for (int32_t k = 0; k < count && pairs->l2 > 0 && stage != STAGE_MLP; k++) {
+            const float *x = pairs->r + (size_t)other[k] * (size_t)net->width;
+            for (int j = 0; j < net->d; j++)
+                square[j] += x[j] * x[j];
+        }
         if (stage != STAGE_GMF)
             kernels->add_rows(net->d, count, state->one, pair, state->dx1, dhalf);
     }
     for (int j = 0; j < net->d && stage != STAGE_MLP; j++) {
-        if (n < pairs->user_rows)
+        float weighted = gmf[j] * r[j];
+        dr[j] += (float)(2 * pairs->l2) * weighted * square[j];
+        if (n < pairs->user_rows) {
             dgmf[j] += r[j] * dr[j];
+            sum += (double)(weighted * weighted * square[j]);
+        }
         dr[j] *= gmf[j];
     }
     for (int j = net->d; j < net->width && stage == STAGE_GMF; j++)
         dr[j] = 0;
+    return pairs->l2 * sum;
 }
 
 /* da = dhalf W1half, dW1half += dhalf' a, and for users db1 += Σ dhalf. */
@@ -303,10 +349,12 @@ static double neumf_run(struct inmo_head_state *state, const float *own, int sta
 #pragma omp for schedule(dynamic)
         for (int group = 0; group < GROUPS; group++) {
             struct inmo_neumf gradient = inmo_neumf_of(state->width, state->own + (size_t)group * state->own_size);
+            float *square = state->space + (size_t)group * (3 * (size_t)state->block + 1) * d;
             for (int32_t n = group; n < blocks; n += GROUPS) {
                 struct row_block block = row_block_at(pairs, n);
                 for (int32_t row = block.first; row < block.first + block.count; row++)
-                    add_pairs(state, &net, &gradient, stage, pairs, row, dr + (size_t)row * width);
+                    state->loss[group] +=
+                        add_pairs(state, &net, &gradient, stage, pairs, row, square, dr + (size_t)row * width);
                 if (stage != STAGE_GMF)
                     back_rows(state, &net, &gradient, block.of_items, pairs->r, block.first, block.count, dr);
             }
@@ -329,10 +377,12 @@ static const float *neumf_own_gradient(const struct inmo_head_state *state)
 const struct inmo_head inmo_head_neumf = {
     .name = "neumf",
     .stages = 2,
+    .pair_norms = 1,
     .embedding = neumf_embedding,
     .part = inmo_neumf_part,
     .start = neumf_start,
     .trains = neumf_trains,
+    .keep_stage = neumf_keep_stage,
     .create = neumf_create,
     .destroy = neumf_destroy,
     .run = neumf_run,
