@@ -35,12 +35,33 @@ static void print_members(const char *heading, const char *text)
     json_decref(object);
 }
 
-/* Prints the training record: number of epochs; first, best and last epoch. */
+/* Prints what training chose by itself, and the scores it compared. */
+static void print_choice(const json_t *entry)
+{
+    const json_t *tried = json_object_get(entry, "tried"), *trial;
+    size_t n;
+    printf("chosen by validation\n  ");
+    json_dumpf(json_object_get(entry, "chosen"), stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_array_foreach(tried, n, trial)
+    {
+        printf("  tried      ");
+        json_dumpf(trial, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+        putchar('\n');
+    }
+}
+
+/* Prints the training record: what was chosen; the number of epochs, the first and the last. */
 static void print_record(const char *text)
 {
     json_t *record = cli_json_parsed(text);
-    size_t count = json_array_size(record);
+    size_t count;
 
+    if (json_object_get(json_array_get(record, 0), "chosen")) {
+        print_choice(json_array_get(record, 0));
+        json_array_remove(record, 0);
+    }
+    count = json_array_size(record);
     if (count) {
         size_t shown[2] = {0, count - 1};
         printf("training record: %zu epochs\n", count);

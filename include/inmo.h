@@ -134,11 +134,15 @@ struct inmo_setting {
     char type;           /* 'i' int, 'u' uint64_t, 'r' double, 's' const char *, 'b' int used as yes/no */
     size_t offset;       /* of the field in the structure */
     double least, most;  /* bounds of a number, inclusive */
-    const char *choices; /* allowed values of a string, separated by '|'; NULL: any */
+    const char *choices; /* allowed values of a string, separated by '|'; NULL: any. "auto" of a number that may be
+                            INMO_AUTO */
     const char *group;   /* heading in the help */
     const char *value;   /* placeholder in the help: "N", "FILE", ... */
     const char *help;    /* one sentence */
 };
+
+/* In the field of a number: not given, to be chosen by training. "auto" on the command line. */
+#define INMO_AUTO (-2147483647 - 1)
 
 /* Sets a field from text, as on the command line. Returns 0 and changes nothing if the text is invalid. A string
  * field keeps the pointer. */
@@ -331,11 +335,11 @@ struct inmo_train_options {
     const char *similarity;    /* item-knn: cosine|jaccard */
     double shrinkage;          /* item-knn: h, added to the denominator of a similarity */
     int most_items;            /* ease: keep only the most frequent items; 0 (default): all */
-    double unobserved;         /* ials: alpha0, weight of unobserved pairs */
+    double unobserved;         /* ials: alpha0, weight of unobserved pairs; INMO_AUTO (its default): chosen */
     double l2_exponent;        /* ials: nu, exponent of the degree in the weight of a squared norm */
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
-    double l2;                 /* lambda */
+    double l2;                 /* lambda; ials: INMO_AUTO (its default): chosen */
     const char *l2_on;         /* rows (default): norms of users and items; pairs (neumf): of each pair's vector */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */

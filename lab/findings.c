@@ -188,7 +188,8 @@ static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experim
         {
             json_t *score = json_object_get(epoch, "ndcg@20");
             if (json_is_number(score))
-                add_point(series, lab->row[r].label, (double)n + 1, 100 * json_number_value(score), NAN);
+                add_point(series, lab->row[r].label, json_number_value(json_object_get(epoch, "epoch")) + 1,
+                          100 * json_number_value(score), NAN);
         }
     }
     add_panel(panels, "Validation over the epochs", series);

@@ -74,11 +74,21 @@ static enum inmo_status fail_bounds(const struct inmo_setting *row, const char *
     return inmo_fail(error, INMO_USAGE, "`%s` is %s; it must be a finite number", row->name, value);
 }
 
+/* Whether the number is left open, in a row that allows it. */
+static int is_auto(const struct inmo_setting *row, const void *field)
+{
+    if (!row->choices || (row->type != 'i' && row->type != 'r'))
+        return 0;
+    return row->type == 'i' ? *(const int *)field == INMO_AUTO : *(const double *)field == INMO_AUTO;
+}
+
 static enum inmo_status check_row(const struct inmo_setting *row, const void *field, struct inmo_error *error)
 {
     char written[64] = "";
     double number = row->least;
     const char *text;
+    if (is_auto(row, field))
+        return INMO_OK;
     switch (row->type) {
     case 'i':
         number = *(const int *)field;
@@ -127,6 +137,10 @@ char *inmo_settings_json(const struct inmo_setting *table, size_t count, const v
             inmo_text_add(&json, ", ", 2);
         inmo_text_json_string(&json, table[n].name);
         inmo_text_add(&json, ": ", 2);
+        if (is_auto(table + n, field)) {
+            inmo_text_json_string(&json, "auto");
+            continue;
+        }
         switch (table[n].type) {
         case 'i': inmo_text_format(&json, "%d", *(const int *)field); break;
         case 'u': inmo_text_format(&json, "%" PRIu64, *(const uint64_t *)field); break;
@@ -144,11 +158,14 @@ char *inmo_settings_json(const struct inmo_setting *table, size_t count, const v
 
 void inmo_setting_expected(const struct inmo_setting *row, char *text, size_t size)
 {
+    int is_number = row->type == 'i' || row->type == 'r';
     const char *what = row->type == 'r' ? "a number" : "a whole number";
     /* A bound too large for a double to count exactly only stands for the limit of the type; do not print it. */
     int has_least = row->least > -9e15, has_most = row->most < 9e15;
 
-    if (row->choices) {
+    if (is_number && row->choices)
+        what = row->type == 'r' ? "auto, or a number" : "auto, or a whole number";
+    if (row->choices && !is_number) {
         size_t used = (size_t)snprintf(text, size, "one of ");
         for (const char *c = row->choices; *c && used + 3 < size; c++) {
             if (*c == '|')
@@ -189,6 +206,10 @@ void inmo_setting_text(const struct inmo_setting *row, const void *structure, ch
     const char *field = (const char *)structure + row->offset;
 
     text[0] = 0;
+    if (is_auto(row, field)) {
+        snprintf(text, size, "auto");
+        return;
+    }
     switch (row->type) {
     case 'i': snprintf(text, size, "%d", *(const int *)field); break;
     case 'u': snprintf(text, size, "%" PRIu64, *(const uint64_t *)field); break;
@@ -244,6 +265,13 @@ int inmo_setting_set(const struct inmo_setting *row, void *structure, const char
     double real = 0;
     char *end = NULL;
 
+    if (row->choices && row->type != 's' && strcmp(text, "auto") == 0) {
+        if (row->type == 'i')
+            *(int *)field = INMO_AUTO;
+        else
+            *(double *)field = INMO_AUTO;
+        return 1;
+    }
     switch (row->type) {
     case 'i':
         good = whole_number(text, 1, &magnitude, &negative) && magnitude <= INT_MAX;

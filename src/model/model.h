@@ -5,6 +5,7 @@
 
 #include "base/csr.h"
 #include "base/idmap.h"
+#include "model/choice.h"
 #include "model/head.h"
 #include "model/recipe.h"
 #include "model/seam.h"
@@ -21,6 +22,7 @@ struct inmo_model_kind {
     const struct inmo_system *system;
     struct inmo_paper_recipe paper, yelp, amazon_book;
     struct inmo_fast_recipe fast;
+    const struct inmo_choice *choice; /* settings that training chooses; NULL: none */
 };
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
 /* Row n of the table, from 0; NULL after the last. */

@@ -170,7 +170,8 @@ static const struct inmo_model_kind kinds[] = {
         .label = "iALS",
         .help = "alternating least squares",
         .system = &inmo_system_ials,
-        .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, 0},
+        .choice = &inmo_choice_ials,
+        .fast = {LISTWISE, 0.006, 0.065, 0, 0, 256, 0},
     },
     {
         .name = "gf-cf",

@@ -112,6 +112,19 @@ enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int 
     return status;
 }
 
+enum inmo_status inmo_checkpoint_record(const char *path, char **record, struct inmo_error *error)
+{
+    struct inmo_tensorfile *file = NULL;
+    enum inmo_status status = inmo_tensorfile_open(path, "checkpoint", CHECKPOINT_VERSION, &file, error);
+    if (!status) {
+        const char *found = inmo_tensorfile_metadata(file, "record");
+        *record = inmo_copy_string(found ? found : "");
+        status = *record ? INMO_OK : inmo_fail_memory(error, "the training record");
+    }
+    inmo_tensorfile_close(file);
+    return status;
+}
+
 /* ---- Loading: nothing is believed because a checksum fits it ------------------------------------------------- */
 
 static enum inmo_status bad(const char *path, const char *what, struct inmo_error *error)
@@ -168,6 +181,12 @@ static enum inmo_status load_counters(struct inmo_trainer *trainer, const struct
     return INMO_OK;
 }
 
+/* 1 if the record starts with what was chosen before the first epoch (choose.h). */
+static size_t has_chosen(const json_t *record)
+{
+    return json_object_get(json_array_get(record, 0), "chosen") != NULL;
+}
+
 /* Loads the record: one JSON object for each finished epoch. It becomes part of the model file. */
 static enum inmo_status load_record(struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
                                     const char *path, struct inmo_error *error)
@@ -186,7 +205,7 @@ static enum inmo_status load_record(struct inmo_trainer *trainer, const struct i
     status = inmo_json_parse(list, size + 2, 0, &parsed, NULL);
     if (status == INMO_MEMORY)
         status = inmo_fail_memory(error, "the training record");
-    else if (status || json_array_size(parsed) != (size_t)trainer->epoch)
+    else if (status || json_array_size(parsed) - has_chosen(parsed) != (size_t)trainer->epoch)
         status = bad(path, "record", error);
     json_array_foreach(parsed, index, entry)
     {

@@ -7,6 +7,7 @@
 #include "loss/loss.h"
 #include "model/model.h"
 #include "score/walk.h"
+#include "train/choose.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -32,8 +33,8 @@ static struct inmo_setting table[] = {
      "Added to the denominator of a similarity, which discounts pairs with few common users (item-knn)."},
     {"most-items", 'i', AT(most_items), 0, 1000000, NULL, "Model", "N",
      "Keep only the N most frequent items; 0: all (ease)."},
-    {"unobserved", 'r', AT(unobserved), 0, 1e3, NULL, "Model", "WEIGHT",
-     "Weight of unobserved pairs; observed ones have weight 1 (ials)."},
+    {"unobserved", 'r', AT(unobserved), 0, 1e3, "auto", "Model", "WEIGHT",
+     "Weight of unobserved pairs; observed ones have weight 1 (ials). auto: chosen by validation."},
     {"l2-exponent", 'r', AT(l2_exponent), 0, 2, NULL, "Model", "NU",
      "Exponent of the degree in the weight of the squared norms; 0: constant, 1: proportional (ials)."},
     {"low-pass", 'r', AT(low_pass), 0, 1e6, NULL, "Model", "WEIGHT",
@@ -45,7 +46,8 @@ static struct inmo_setting table[] = {
      "Minimum number of steps per epoch; on a small log the batch shrinks (not mult-vae). 0: no minimum."},
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: maximum number of steps per epoch; with many users the batch grows. 0: no maximum."},
-    {"l2", 'r', AT(l2), 0, 1e6, NULL, "Training", "LAMBDA", "Weight of the squared norms."},
+    {"l2", 'r', AT(l2), 0, 1e6, "auto", "Training", "LAMBDA",
+     "Weight of the squared norms. auto: chosen by validation (ials)."},
     {"l2-on", 's', AT(l2_on), 0, 0, "rows|pairs", "Training", "WHAT",
      "What the squared norms are of: the vectors of the batch's users and items, or the weighted vector of each "
      "pair, "
@@ -176,6 +178,19 @@ enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *option
     return INMO_OK;
 }
 
+/* Every setting that is left to training must be one that the model chooses. */
+static enum inmo_status check_choice(const struct inmo_train_options *options, struct inmo_error *error)
+{
+    static const struct inmo_log_shape any = {1, 1, 1};
+    struct inmo_train_options chosen = *options;
+    const char *open;
+    inmo_choice_start(inmo_model_kind_find(options->model), &any, &chosen);
+    open = inmo_choice_open(&chosen);
+    return open ? inmo_fail(error, INMO_USAGE, "`%s`: found auto, but %s does not choose it; expected a number",
+                            open, options->model)
+                : INMO_OK;
+}
+
 enum inmo_status inmo_train_options_check(const struct inmo_train_options *options, struct inmo_error *error)
 {
     size_t count;
@@ -184,9 +199,12 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
     if (!status)
         status = inmo_settings_check(setting, count, options, error);
     for (size_t n = 0; !status && n < count; n++)
-        if (setting[n].choices && !*(const char *const *)((const char *)options + setting[n].offset))
+        if (setting[n].type == 's' && setting[n].choices &&
+            !*(const char *const *)((const char *)options + setting[n].offset))
             status = inmo_fail(error, INMO_USAGE, "`%s` is missing; it must be one of %s", setting[n].name,
                                setting[n].choices);
+    if (!status)
+        status = check_choice(options, error);
     if (!status && inmo_model_kind_find(options->model)->head && !inmo_loss_find(options->loss)->judge_pairs)
         status =
             inmo_fail(error, INMO_USAGE, "`loss`: found '%s', expected %s for %s, whose score is no dot product",

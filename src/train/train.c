@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "loss/loss.h"
+#include "train/choose.h"
 #include "train/export.h"
 #include "train/first_stage.h"
 #include "train/settings.h"
@@ -23,7 +24,8 @@ enum { VALIDATION_K = 20 };
 /* What one call of inmo_train needs besides the state of the run. */
 struct run {
     struct inmo_trainer trainer;
-    struct inmo_train_options options; /* the caller's, with the batch size adapted to the log */
+    /* the caller's, with what was chosen (choose.h) and the batch size adapted to the log */
+    struct inmo_train_options options;
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
     struct inmo_model *first_stage;      // the model of a first stage that has just ended, else NULL
@@ -215,10 +217,6 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
     if (status)
         return status;
     trainer->steps_per_epoch = trainer->learner->steps_per_epoch;
-    trainer->record = inmo_copy_string("");
-    trainer->record_capacity = 1;
-    if (!trainer->record)
-        return inmo_fail_memory(error, "the training record");
     if (!run->validation) {
         inmo_note(
             run->hooks, INMO_WARNING,
@@ -339,7 +337,7 @@ static enum inmo_status finish(struct run *run, struct inmo_model **out, struct 
         trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
     if (!status)
         status = inmo_export_stamp(model, inmo_alpha_reached(trainer->options, epoch_kept(trainer)),
-                                   trainer->record ? trainer->record : "", error);
+                                   trainer->record, error);
     if (!status)
         *out = model;
     else
@@ -360,18 +358,21 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     run.kind = inmo_model_kind_find(options->model);
     run.last_saved = run.start;
     trainer->data = data;
-    run.options = *options;
-    if (run.kind->backbone && !inmo_loss_find(options->loss)->batch_is_users)
-        run.options.batch = inmo_batch_within(options->batch, inmo_csr_count(&data->train), options->least_steps);
     trainer->options = &run.options;
     trainer->pretraining = inmo_train_pretraining(options);
     trainer->best_epoch = -1;
     trainer->best_score = NAN;
     trainer->final_loss = NAN;
-    if (inmo_csr_count(&data->train) == 0) {
+    if (inmo_csr_count(&data->train) == 0)
         status = inmo_fail(error, INMO_INPUT, "the data set has no training interactions");
+    else
+        status = inmo_choose(run.kind, data, options, hooks, &run.options, &trainer->record, error);
+    if (status)
         goto done;
-    }
+    trainer->record_size = strlen(trainer->record);
+    trainer->record_capacity = trainer->record_size + 1;
+    if (run.kind->backbone && !inmo_loss_find(options->loss)->batch_is_users)
+        run.options.batch = inmo_batch_within(options->batch, inmo_csr_count(&data->train), options->least_steps);
     if (run.kind->provider && run.kind->provider->frozen_from)
         status = inmo_first_stage_train(run.kind, data, options, hooks, &run.first_stage, error);
     if (!status)

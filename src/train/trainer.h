@@ -20,7 +20,7 @@ struct inmo_trainer {
     int32_t best_epoch; /* -1: none yet */
     double best_score;
     float *best;   // parameters of the best epoch, laid out like the block; NULL without validation
-    char *record;  // JSON lines of the epochs so far, without the brackets
+    char *record;  // JSON lines of what was chosen, if anything, and of the epochs so far, without the brackets
     size_t record_size, record_capacity;
 };
 
@@ -55,6 +55,8 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
                                       struct inmo_error *error);
 /* Whether a checkpoint is from training this model. */
 enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error);
+/* The record in a checkpoint, which the caller frees; nothing else in the file is looked at. */
+enum inmo_status inmo_checkpoint_record(const char *path, char **record, struct inmo_error *error);
 /* Errors: FORMAT if the file is damaged or belongs to other data or options. */
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
 

@@ -21,14 +21,28 @@ static const struct inmo_tensor_rule rules[] = {{"ials.item", INMO_F32, 1}, {"ia
 
 static void ials_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
-    (void)recipe;
-    options->unobserved = 0.01;
-    options->l2 = 0.004;
+    int fast = recipe == INMO_RECIPE_FAST;
+    options->unobserved = fast ? INMO_AUTO : 0.01;
+    options->l2 = fast ? INMO_AUTO : 0.004;
     options->l2_exponent = 1;
-    options->epochs = 16;
-    options->eval_every = 1;
+    options->epochs = fast ? 6 : 16;
+    options->eval_every = fast ? 3 : 1; /* a ranking takes longer than several epochs */
     options->patience = 4;
 }
+
+/* Weights in units of the log (docs/math.md): all unobserved pairs together weigh `ratio` times as much as the
+ * observed ones, and the norm of a node's vector as much as `share` of its pairs, observed and not. So the same few
+ * numbers serve a sparse log and a dense one. */
+static void take_weights(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
+{
+    static const double ratio[] = {0.7, 2, 6, 20, 60}, share[] = {0.01, 0.02, 0.05, 0.1, 0.2, 0.3};
+    inmo_choice_set(&options->unobserved, inmo_choice_round(ratio[point[0]] * inmo_log_density(log)));
+    inmo_choice_set(&options->l2,
+                    inmo_choice_round(share[point[1]] / (1 + options->unobserved / inmo_log_density(log))));
+}
+
+const struct inmo_choice inmo_choice_ials = {
+    .axes = 2, .count = {5, 6}, .start = {2, 3}, .trials = 8, .epochs = 5, .dim = 128, .take = take_weights};
 
 static struct inmo_ials_setting setting_of(const float *three)
 {

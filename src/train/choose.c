@@ -1,0 +1,316 @@
+/* choose.c - see choose.h. The climb starts at the model's starting point and goes along one axis of the lattice
+ * after the other, in the direction that is better, until no step is. A trial is a training like any other, with
+ * few epochs and a sample of users to validate on; all trials have the same seed, so the same start, and the same
+ * sample. What is chosen depends on scores and counts, never on the clock, unless `max-seconds` ends the climb. */
+#include "train/choose.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/setting.h"
+#include "base/text.h"
+#include "base/threads.h"
+#include "train/settings.h"
+#include "train/trainer.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRIAL_USERS = 2000, MOST_TRIALS = 32 };
+
+struct trial {
+    int point[INMO_CHOICE_AXES];
+    struct inmo_train_options options; /* the caller's, with the values of the point */
+    double score;
+};
+
+struct climb {
+    const struct inmo_choice *choice;
+    const struct inmo_dataset *data;
+    const struct inmo_train_options *options;
+    const struct inmo_hooks *hooks;
+    struct inmo_log_shape log;
+    struct trial trial[MOST_TRIALS];
+    int trials, best; /* best: the trial that is ahead */
+    double start;
+};
+
+static int is_open(const struct inmo_setting *row, const struct inmo_train_options *options)
+{
+    const char *field = (const char *)options + row->offset;
+    if (!row->choices)
+        return 0;
+    return (row->type == 'r' && *(const double *)field == INMO_AUTO) ||
+           (row->type == 'i' && *(const int *)field == INMO_AUTO);
+}
+
+const char *inmo_choice_open(const struct inmo_train_options *options)
+{
+    size_t count;
+    const struct inmo_setting *table = inmo_train_settings(&count);
+    for (size_t n = 0; n < count; n++)
+        if (is_open(table + n, options))
+            return table[n].name;
+    return NULL;
+}
+
+void inmo_choice_start(const struct inmo_model_kind *kind, const struct inmo_log_shape *log,
+                       struct inmo_train_options *options)
+{
+    if (kind->choice)
+        kind->choice->take(kind->choice->start, log, options);
+}
+
+/* Users and items without a training interaction do not count. */
+static enum inmo_status measure(const struct inmo_csr *train, struct inmo_log_shape *log, struct inmo_error *error)
+{
+    uint8_t *has = inmo_alloc_zero((size_t)train->columns, 1);
+    *log = (struct inmo_log_shape){0, 0, (double)inmo_csr_count(train)};
+    if (!has)
+        return inmo_fail_memory(error, "the settings");
+    for (int32_t u = 0; u < train->rows; u++)
+        log->users += inmo_csr_degree(train, u) > 0;
+    for (int64_t e = 0; e < inmo_csr_count(train); e++) {
+        log->items += !has[train->column[e]];
+        has[train->column[e]] = 1;
+    }
+    inmo_free(has);
+    return INMO_OK;
+}
+
+static int at_most(int number, int limit)
+{
+    return limit > 0 && limit < number ? limit : number;
+}
+
+static int trial_interrupted(void *context)
+{
+    return inmo_is_interrupted(context);
+}
+
+static void show(const struct climb *climb)
+{
+    struct inmo_progress progress = {
+        .stage = "choosing settings",
+        .done = climb->trials,
+        .total = climb->choice->trials,
+        .unit = "trials",
+        .seconds = inmo_now() - climb->start,
+        .loss = NAN,
+        .score = NAN,
+        .best_score = climb->trials ? climb->trial[climb->best].score : NAN,
+    };
+    inmo_report_progress(climb->hooks, &progress);
+}
+
+/* What a trial does with fewer epochs, dimensions and users. */
+static struct inmo_train_options shorten(const struct inmo_choice *choice, const struct inmo_train_options *options)
+{
+    struct inmo_train_options trial = *options;
+    trial.epochs = at_most(options->epochs, choice->epochs);
+    trial.dim = at_most(options->dim, choice->dim);
+    trial.valid_users = options->valid_users ? at_most(options->valid_users, TRIAL_USERS) : TRIAL_USERS;
+    trial.eval_every = trial.epochs; /* once, at the end */
+    trial.checkpoint = NULL;
+    trial.resume = 0;
+    trial.max_seconds = 0;
+    return trial;
+}
+
+static enum inmo_status train_trial(const struct climb *climb, struct trial *trial, struct inmo_error *error)
+{
+    struct inmo_hooks quiet = {.context = (void *)climb->hooks, .interrupted = trial_interrupted};
+    struct inmo_train_options options = shorten(climb->choice, &trial->options);
+    struct inmo_train_report report;
+    struct inmo_model *model = NULL;
+    enum inmo_status status;
+    status = inmo_train(climb->data, &options, &quiet, &model, &report, error);
+    trial->score = status ? -INFINITY : report.best_score;
+    inmo_model_free(model);
+    return status == INMO_NUMERIC ? INMO_OK : status; /* settings that do not work are merely worse than others */
+}
+
+/* Tries a point; sets *ahead if it is better than all before. A point whose settings were tried is not tried
+ * again. */
+static enum inmo_status try_point(struct climb *climb, const int *point, int *ahead, struct inmo_error *error)
+{
+    struct trial *trial = &climb->trial[climb->trials];
+    double limit = climb->options->max_seconds;
+    enum inmo_status status;
+    *ahead = 0;
+    if (climb->trials >= climb->choice->trials ||
+        (limit > 0 && climb->trials > 0 && inmo_now() - climb->start > limit / 2))
+        return INMO_OK;
+    memcpy(trial->point, point, sizeof trial->point);
+    trial->options = *climb->options;
+    climb->choice->take(point, &climb->log, &trial->options);
+    for (int n = 0; n < climb->trials; n++)
+        if (memcmp(&climb->trial[n].options, &trial->options, sizeof trial->options) == 0)
+            return INMO_OK;
+    show(climb);
+    status = train_trial(climb, trial, error);
+    if (status)
+        return status;
+    *ahead = climb->trials == 0 || trial->score > climb->trial[climb->best].score;
+    if (*ahead)
+        climb->best = climb->trials;
+    climb->trials++;
+    return INMO_OK;
+}
+
+/* Goes from the best point in one direction as long as that is better. */
+static enum inmo_status go(struct climb *climb, int axis, int step, int *moved, struct inmo_error *error)
+{
+    int ahead = 1;
+    enum inmo_status status = INMO_OK;
+    while (!status && ahead) {
+        int point[INMO_CHOICE_AXES];
+        memcpy(point, climb->trial[climb->best].point, sizeof point);
+        point[axis] += step;
+        if (point[axis] < 0 || point[axis] >= climb->choice->count[axis])
+            break;
+        status = try_point(climb, point, &ahead, error);
+        *moved |= ahead;
+    }
+    return status;
+}
+
+static enum inmo_status climb_up(struct climb *climb, struct inmo_error *error)
+{
+    int moved = 0;
+    enum inmo_status status = try_point(climb, climb->choice->start, &moved, error);
+    while (!status && moved) {
+        moved = 0;
+        for (int axis = 0; axis < climb->choice->axes && !status; axis++) {
+            int here = 0;
+            status = go(climb, axis, 1, &here, error);
+            if (!status && !here)
+                status = go(climb, axis, -1, &here, error);
+            moved |= here;
+        }
+    }
+    return status;
+}
+
+/* "unobserved": 0.1, "l2": 0.03: the values of the settings that were open. */
+static void write_values(const struct inmo_train_options *open, const struct inmo_train_options *values,
+                         struct inmo_text *text)
+{
+    size_t count, written = 0;
+    const struct inmo_setting *table = inmo_train_settings(&count);
+    char number[64];
+    for (size_t n = 0; n < count; n++) {
+        if (!is_open(table + n, open))
+            continue;
+        inmo_setting_text(table + n, values, number, sizeof number);
+        inmo_text_format(text, "%s\"%s\": %s", written++ ? ", " : "", table[n].name, number);
+    }
+}
+
+/* {"chosen": {...}, "tried": [{..., "ndcg@20": ...}, ...], "trial": {...}} */
+static char *write_note(const struct climb *climb, const struct inmo_train_options *chosen)
+{
+    struct inmo_train_options trial = shorten(climb->choice, chosen);
+    struct inmo_text text = {0};
+    inmo_text_format(&text, "{\"chosen\": {");
+    write_values(climb->options, chosen, &text);
+    inmo_text_format(&text, "}, \"tried\": [");
+    for (int n = 0; n < climb->trials; n++) {
+        inmo_text_format(&text, "%s{", n ? ", " : "");
+        write_values(climb->options, &climb->trial[n].options, &text);
+        inmo_text_format(&text, ", \"ndcg@20\": ");
+        inmo_text_number(&text, climb->trial[n].score, 9);
+        inmo_text_format(&text, "}");
+    }
+    inmo_text_format(&text, "], \"trial\": {\"epochs\": %d, \"dim\": %d, \"users\": %d}}", trial.epochs, trial.dim,
+                     trial.valid_users);
+    return inmo_text_take(&text);
+}
+
+static void tell(const struct climb *climb, const struct inmo_train_options *chosen)
+{
+    struct inmo_text text = {0};
+    char *values;
+    write_values(climb->options, chosen, &text);
+    values = inmo_text_take(&text);
+    for (char *from = values, *to = values; values; from++) { /* without the quotes of JSON */
+        if (*from != '"' && *from != ':')
+            *to++ = *from;
+        if (!*from)
+            break;
+    }
+    if (values && climb->trials)
+        inmo_note(climb->hooks, INMO_NOTE, "chosen by validation in %d trials: %s", climb->trials, values);
+    else if (values)
+        inmo_note(climb->hooks, INMO_NOTE, "there is no validation part to choose by, so by the log's size: %s",
+                  values);
+    inmo_free(values);
+}
+
+/* Takes over what an interrupted run had chosen: its checkpoint has it in the record, and the record goes on from
+ * there. Settings stay open if there is no checkpoint, or none with such a choice. */
+static enum inmo_status take_over(struct inmo_train_options *chosen, struct inmo_error *error)
+{
+    size_t count, length;
+    const struct inmo_setting *table = inmo_train_settings(&count);
+    char *record = NULL;
+    json_t *first = NULL;
+    enum inmo_status status = INMO_OK;
+    if (!chosen->resume || access(chosen->checkpoint, F_OK) != 0)
+        return INMO_OK;
+    status = inmo_checkpoint_record(chosen->checkpoint, &record, error);
+    if (status)
+        return status;
+    length = strcspn(record, "\n"); /* an object is a line, which ends in a comma if another follows */
+    length -= length > 0 && record[length - 1] == ',';
+    if (inmo_json_parse(record, length, 0, &first, NULL) == INMO_OK)
+        for (size_t n = 0; n < count; n++) {
+            const json_t *value = json_object_get(json_object_get(first, "chosen"), table[n].name);
+            char text[64];
+            if (!json_is_number(value) || !is_open(table + n, chosen))
+                continue;
+            inmo_format(text, sizeof text, "%.17g", json_number_value(value));
+            inmo_setting_set(table + n, chosen, text);
+        }
+    json_decref(first);
+    inmo_free(record);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct inmo_dataset *data,
+                             const struct inmo_train_options *options, const struct inmo_hooks *hooks,
+                             struct inmo_train_options *chosen, char **note, struct inmo_error *error)
+{
+    struct climb *climb = NULL;
+    enum inmo_status status = INMO_OK;
+    *chosen = *options;
+    if (inmo_choice_open(options))
+        status = take_over(chosen, error);
+    if (status)
+        return status;
+    if (!inmo_choice_open(chosen)) {
+        *note = inmo_copy_string("");
+        return *note ? INMO_OK : inmo_fail_memory(error, "the settings");
+    }
+    climb = inmo_alloc_zero(1, sizeof *climb);
+    if (!climb)
+        return inmo_fail_memory(error, "the settings");
+    *climb = (struct climb){
+        .choice = kind->choice, .data = data, .options = options, .hooks = hooks, .start = inmo_now()};
+    status = measure(&data->train, &climb->log, error);
+    if (!status && inmo_csr_count(&data->valid) > 0)
+        status = climb_up(climb, error);
+    if (!status) {
+        if (climb->trials)
+            *chosen = climb->trial[climb->best].options;
+        else
+            inmo_choice_start(kind, &climb->log, chosen);
+        *note = write_note(climb, chosen);
+        status = *note ? INMO_OK : inmo_fail_memory(error, "the settings");
+    }
+    if (!status)
+        tell(climb, chosen);
+    inmo_free(climb);
+    return status;
+}
