@@ -339,7 +339,7 @@ struct inmo_train_options {
     double l2_exponent;        /* ials: nu, exponent of the degree in the weight of a squared norm */
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
-    double l2;                 /* lambda; ials: INMO_AUTO (its default): chosen */
+    double l2;                 /* lambda; ials, ease: INMO_AUTO (their default): chosen */
     const char *l2_on;         /* rows (default): norms of users and items; pairs (neumf): of each pair's vector */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */

@@ -193,6 +193,36 @@ static void test_resumed(void **state)
     inmo_dataset_free(data);
 }
 
+/* A closed form is tried on half of its items, and then fitted to all of them. */
+static void test_closed_form(void **state)
+{
+    struct inmo_dataset *data = small_data("70/10/20");
+    struct inmo_train_options options;
+    struct inmo_error error = {0};
+    struct inmo_model_info info;
+    struct inmo_tensor_info tensor;
+    struct inmo_model *model;
+    json_t *record, *first;
+    (void)state;
+    must(inmo_train_options_init(&options, "ease", NULL, &error));
+    model = trained(data, &options);
+    inmo_model_info(model, &info);
+    record = record_of(model);
+    first = json_array_get(record, 0);
+    assert_int_equal(json_array_size(record), 1);
+    assert_true(json_array_size(json_object_get(first, "tried")) >= 3);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(first, "trial"), "most-items")),
+                     info.items / 2);
+    assert_true(setting_of(model, "l2") ==
+                json_number_value(json_object_get(json_object_get(first, "chosen"), "l2")));
+    assert_true(inmo_model_tensor(model, 0, &tensor));
+    assert_int_equal(tensor.rows, info.items);
+    assert_true(setting_of(model, "most-items") == 0);
+    json_decref(record);
+    inmo_model_free(model);
+    inmo_dataset_free(data);
+}
+
 static void test_refused(void **state)
 {
     struct inmo_train_options options;
@@ -222,7 +252,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_best_is_kept), cmocka_unit_test(test_same_as_given),
         cmocka_unit_test(test_given_stays),  cmocka_unit_test(test_no_validation),
-        cmocka_unit_test(test_resumed),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_closed_form),  cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_refused),
     };
     inmo_set_threads(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

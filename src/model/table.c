@@ -162,6 +162,7 @@ static const struct inmo_model_kind kinds[] = {
         .label = "EASE",
         .help = "a linear autoencoder in closed form",
         .system = &inmo_system_ease,
+        .choice = &inmo_choice_ease,
         .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, 0},
     },
     {

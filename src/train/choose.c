@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRIAL_USERS = 2000, MOST_TRIALS = 32 };
+enum { TRIAL_USERS = 2000, TRIAL_ITEMS = 4000, MOST_TRIALS = 32 };
 
 struct trial {
     int point[INMO_CHOICE_AXES];
@@ -105,9 +105,14 @@ static void show(const struct climb *climb)
 }
 
 /* What a trial does with fewer epochs, dimensions and users. */
-static struct inmo_train_options shorten(const struct inmo_choice *choice, const struct inmo_train_options *options)
+static struct inmo_train_options shorten(const struct climb *climb, const struct inmo_train_options *options)
 {
+    const struct inmo_choice *choice = climb->choice;
     struct inmo_train_options trial = *options;
+    if (choice->half) {
+        int most = at_most((int)climb->log.items, options->most_items) / 2;
+        trial.most_items = most < 1 ? 1 : at_most(most, TRIAL_ITEMS);
+    }
     trial.epochs = at_most(options->epochs, choice->epochs);
     trial.dim = at_most(options->dim, choice->dim);
     trial.valid_users = options->valid_users ? at_most(options->valid_users, TRIAL_USERS) : TRIAL_USERS;
@@ -121,7 +126,7 @@ static struct inmo_train_options shorten(const struct inmo_choice *choice, const
 static enum inmo_status train_trial(const struct climb *climb, struct trial *trial, struct inmo_error *error)
 {
     struct inmo_hooks quiet = {.context = (void *)climb->hooks, .interrupted = trial_interrupted};
-    struct inmo_train_options options = shorten(climb->choice, &trial->options);
+    struct inmo_train_options options = shorten(climb, &trial->options);
     struct inmo_train_report report;
     struct inmo_model *model = NULL;
     enum inmo_status status;
@@ -211,7 +216,7 @@ static void write_values(const struct inmo_train_options *open, const struct inm
 /* {"chosen": {...}, "tried": [{..., "ndcg@20": ...}, ...], "trial": {...}} */
 static char *write_note(const struct climb *climb, const struct inmo_train_options *chosen)
 {
-    struct inmo_train_options trial = shorten(climb->choice, chosen);
+    struct inmo_train_options trial = shorten(climb, chosen);
     struct inmo_text text = {0};
     inmo_text_format(&text, "{\"chosen\": {");
     write_values(climb->options, chosen, &text);
@@ -223,8 +228,8 @@ static char *write_note(const struct climb *climb, const struct inmo_train_optio
         inmo_text_number(&text, climb->trial[n].score, 9);
         inmo_text_format(&text, "}");
     }
-    inmo_text_format(&text, "], \"trial\": {\"epochs\": %d, \"dim\": %d, \"users\": %d}}", trial.epochs, trial.dim,
-                     trial.valid_users);
+    inmo_text_format(&text, "], \"trial\": {\"epochs\": %d, \"dim\": %d, \"valid-users\": %d, \"most-items\": %d}}",
+                     trial.epochs, trial.dim, trial.valid_users, trial.most_items);
     return inmo_text_take(&text);
 }
 
