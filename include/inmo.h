@@ -345,6 +345,7 @@ struct inmo_train_options {
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;        /* beta: weight of the self-enhanced loss */
     double contrast;           /* gamma of idcf: weight of the contrastive loss */
+    const char *attention;     /* idcf: own (default) or shared weights of users and items */
     double key_learning_rate;  /* idcf: of the first stage; 0: learning_rate */
     double annealing;          /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     double popularity;         /* gamma: an item's representation is scaled by degree^gamma */

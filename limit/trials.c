@@ -369,8 +369,12 @@ enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct 
     if (!status)
         status = make_arrays(trials, error);
     if (!status) {
-        struct inmo_binding binding = {
-            trials->graph, DIM, trials->graph->nodes, trials->identity, trials->identity, trials->graph->users};
+        struct inmo_binding binding = {.graph = trials->graph,
+                                       .dim = DIM,
+                                       .rows = trials->graph->nodes,
+                                       .row_of_node = trials->identity,
+                                       .node_of_row = trials->identity,
+                                       .user_rows = trials->graph->users};
         trials->provider = inmo_provider_inmo.create(&binding, 0, 0);
         asked = inmo_alloc((size_t)trials->graph->nodes, sizeof *asked);
         if (!trials->provider || !asked)

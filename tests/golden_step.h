@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "kernel/kernel.h"
+#include "model/provider/attention.h"
 #include "train/step.h"
 #include "train/trainer.h"
 
@@ -82,6 +83,8 @@ static inline void open_golden(const char *name, const char *loss, double popula
     golden->options.item_templates = number(golden->json, "item_share");
     if (json_object_get(golden->json, "contrast"))
         golden->options.contrast = number(golden->json, "contrast");
+    if (json_object_get(golden->json, "attention"))
+        golden->options.attention = json_string_value(json_object_get(golden->json, "attention"));
     golden->options.loss = loss;
     if (json_object_get(golden->json, "l2_on"))
         golden->options.l2_on = json_string_value(json_object_get(golden->json, "l2_on"));
@@ -175,8 +178,8 @@ static inline void check_finite_differences(const char *name, const char *loss, 
     struct inmo_gradient gradient;
     float *analytic, largest = 0;
     double worst = 0, h;
-    size_t size, frozen;
-    int curved, on_sphere = strcmp(loss, "directau") == 0; /* curved as rows of a length of 0.2 are on it */
+    size_t size, frozen, of_side;
+    int shared, curved, on_sphere = strcmp(loss, "directau") == 0; /* curved as rows of a length of 0.2 are on it */
     open_golden(name, loss, popularity, &golden);
     move_off_kinks(golden.stepper);
     curved = golden.stepper->parameter_rows > golden.stepper->provider_rows; /* ngcf and idcf are */
@@ -190,14 +193,22 @@ static inline void check_finite_differences(const char *name, const char *loss, 
     analytic = inmo_alloc(size, sizeof *analytic);
     inmo_stepper_gradient(golden.stepper, step, 0.7, &gradient);
     whole_gradient(golden.stepper, gradient, analytic);
-    for (size_t p = frozen; p < size; p++) {
+    /* idcf's weights of a side: shared ones are the same in both, biases are learned only then */
+    of_side = frozen > 0 ? (size - frozen) / 2 : size;
+    shared = frozen > 0 && golden.stepper->binding.shared_attention;
+    for (size_t p = frozen; p < (shared ? frozen + of_side : size); p++) {
+        float *twin = golden.stepper->parameter + (shared ? p + of_side : p);
         float kept = golden.stepper->parameter[p], up = (float)(kept + h), down = (float)(kept - h);
         double above, below;
-        golden.stepper->parameter[p] = up;
+        if (frozen > 0 && !shared &&
+            (p - frozen) % of_side >=
+                INMO_ATTENTION_WEIGHTS * inmo_attention_weight_size(golden.stepper->binding.dim))
+            continue;
+        golden.stepper->parameter[p] = *twin = up;
         above = inmo_stepper_gradient(golden.stepper, step, 0.7, &gradient);
-        golden.stepper->parameter[p] = down;
+        golden.stepper->parameter[p] = *twin = down;
         below = inmo_stepper_gradient(golden.stepper, step, 0.7, &gradient);
-        golden.stepper->parameter[p] = kept;
+        golden.stepper->parameter[p] = *twin = kept;
         worst = fmax(worst, fabs((above - below) / ((double)up - down) - analytic[p]));
         largest = fmaxf(largest, fabsf(analytic[p]));
     }

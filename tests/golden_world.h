@@ -62,6 +62,8 @@ static inline struct inmo_model *model_of(const json_t *golden)
     model->dim = integer(golden, "dim");
     model->layers = model->kind->backbone->needs_all ? integer(golden, "layers") : 0;
     model->alpha_one = 1;
+    model->shared_attention = json_object_get(golden, "attention") &&
+                              strcmp(json_string_value(json_object_get(golden, "attention")), "shared") == 0;
     model->users = named('u', USERS);
     model->items = named('i', ITEMS);
     model->train = edges_of(golden);

@@ -6,7 +6,13 @@
 #include "base/random.h"
 #include "model/provider/attention.h"
 
-enum { ROWS = 16 * 256 + 37, DIM = 19, SQUARE = DIM * DIM, WEIGHTS = INMO_ATTENTION_WEIGHTS * INMO_HEADS * SQUARE };
+enum {
+    ROWS = 16 * 256 + 37,
+    DIM = 19,
+    SQUARE = DIM * DIM,
+    MATRICES = INMO_ATTENTION_WEIGHTS * INMO_HEADS * SQUARE,
+    WEIGHTS = MATRICES + INMO_ATTENTION_BIASES * DIM
+};
 
 static float number(uint64_t key, size_t n, double scale)
 {
@@ -66,12 +72,18 @@ static void naive(const struct inmo_attention *attention, const float *row, cons
             w[kind] = attention->weights + (kind * INMO_HEADS + h) * SQUARE;
             dw[kind] = gradient + (kind * INMO_HEADS + h) * SQUARE;
         }
+        const float *bias = attention->weights + MATRICES;
+        double *dbias = gradient + MATRICES;
         multiply(w[INMO_WQ], 0, q, query);
+        for (int j = 0; j < DIM; j++)
+            query[j] += bias[(INMO_BQ + h) * DIM + j];
         for (int n = 0; n < attention->keys; n++) {
             for (int j = 0; j < DIM; j++)
                 key[n][j] = attention->key[(h * attention->keys + n) * DIM + j];
             multiply(w[INMO_WK], 0, key[n], match[n]);
             multiply(w[INMO_WV], 0, key[n], value[n]);
+            for (int j = 0; j < DIM; j++)
+                value[n][j] += bias[(INMO_BV + h) * DIM + j];
             share[n] = exp(product(query, match[n]));
             sum += share[n];
         }
@@ -83,8 +95,11 @@ static void naive(const struct inmo_attention *attention, const float *row, cons
         multiply(w[INMO_WOUT], 0, answer, out);
         multiply(w[INMO_WOUT], 1, de, danswer);
         add_outer(de, answer, dw[INMO_WOUT]);
-        for (int j = 0; j < DIM; j++)
-            e[j] += out[j];
+        for (int j = 0; j < DIM; j++) {
+            e[j] += out[j] + (h == 0 ? bias[INMO_BOUT * DIM + j] : 0);
+            dbias[INMO_BOUT * DIM + j] += h == 0 ? de[j] : 0;
+            dbias[(INMO_BV + h) * DIM + j] += danswer[j];
+        }
         for (int n = 0; n < attention->keys; n++)
             mean += share[n] * product(danswer, value[n]);
         for (int n = 0; n < attention->keys; n++) {
@@ -99,6 +114,8 @@ static void naive(const struct inmo_attention *attention, const float *row, cons
             add_outer(back, key[n], dw[INMO_WK]);
         }
         add_outer(dquery, q, dw[INMO_WQ]);
+        for (int j = 0; j < DIM; j++)
+            dbias[(INMO_BQ + h) * DIM + j] += dquery[j];
     }
 }
 
@@ -129,6 +146,7 @@ static void test_against_naive(void **state)
                *wanted_gradient = calloc(WEIGHTS, sizeof *wanted_gradient);
         assert_int_equal(inmo_attention_make(DIM, 1, &attention), 0);
         attention.weights = weights;
+        attention.learns_biases = 1;
         attention.keys = keys[n];
         for (int j = 0; j < INMO_HEADS * keys[n] * DIM; j++)
             attention.key[j] = number(4, (size_t)j, 1);
@@ -150,12 +168,16 @@ static void test_against_naive(void **state)
             inmo_attention_forward(&attention, ROWS, query, NULL, e_here);
             assert_memory_equal(e, e_here, ROWS * DIM * sizeof *e);
         }
+        attention.learns_biases = 0;
+        inmo_attention_backward(&attention, ROWS, query, share, de, l2, gradient + WEIGHTS);
+        for (int j = 0; j < INMO_ATTENTION_BIASES * DIM; j++)
+            assert_true(gradient[WEIGHTS + MATRICES + j] == 0);
         inmo_set_threads(1);
         assert_true(worst_of(e, wanted, ROWS * DIM) < 2e-6);
         assert_true(worst_of(gradient, wanted_gradient, WEIGHTS) < 1e-5);
         for (int r = 0; r < ROWS; r += 100) {
             memcpy(one, query + r * DIM, DIM * sizeof *one);
-            inmo_attention_one(DIM, keys[n], attention.match, attention.value, one);
+            inmo_attention_one(DIM, keys[n], attention.match, attention.value, attention.offset, one);
             assert_true(worst_of(one, wanted + r * DIM, DIM) < 1e-5);
         }
         free(wanted_gradient);
@@ -198,7 +220,7 @@ static void test_draws(void **state)
     uint8_t seen[1000];
     (void)state;
     for (int32_t count = 0; count < 1000; count += count < 60 ? 1 : 47) {
-        int32_t found = inmo_attention_draw(9, count, drawn);
+        int32_t found = inmo_attention_draw(9, count, 0, drawn);
         assert_int_equal(found, count < INMO_SAMPLE ? count : INMO_SAMPLE);
         memset(seen, 0, sizeof seen);
         for (int32_t n = 0; n < found; n++) {
@@ -206,8 +228,12 @@ static void test_draws(void **state)
             seen[drawn[n]] = 1;
         }
     }
-    inmo_attention_draw(9, 999, drawn);
-    inmo_attention_draw(10, 999, other);
+    assert_int_equal(inmo_attention_draw(9, 0, 1, drawn), 0); /* with repeats, as many of any number */
+    assert_int_equal(inmo_attention_draw(9, 3, 1, drawn), INMO_SAMPLE);
+    for (int32_t n = 0; n < INMO_SAMPLE; n++)
+        assert_true(drawn[n] >= 0 && drawn[n] < 3);
+    inmo_attention_draw(9, 999, 0, drawn);
+    inmo_attention_draw(10, 999, 0, other);
     assert_memory_not_equal(drawn, other, sizeof drawn);
 }
 

@@ -98,6 +98,8 @@ static const char *const names[] = {
     "inmo-imc-gae-half-drop-d5",
     "idcf-lightgcn-d5",
     "idcf-lightgcn-half-d5",
+    "idcf-lightgcn-shared-d5",
+    "idcf-lightgcn-shared-half-d5",
 };
 
 static void test_golden(void **state)
@@ -156,12 +158,13 @@ static void test_key_draws(void **state)
         const json_t *expected = json_object_get(row, "is");
         int32_t drawn[INMO_SAMPLE], count;
         key = inmo_random(key, (uint64_t)(number(row, "side") * INMO_HEADS + number(row, "head")));
-        count = inmo_attention_draw(key, (int32_t)number(row, "count"), drawn);
+        count = inmo_attention_draw(key, (int32_t)number(row, "count"),
+                                    json_is_true(json_object_get(row, "repeats")), drawn);
         assert_int_equal(count, json_array_size(expected));
         for (int32_t k = 0; k < count; k++)
             assert_int_equal(drawn[k], json_integer_value(json_array_get(expected, (size_t)k)));
     }
-    assert_int_equal(n, 4);
+    assert_int_equal(n, 6);
     json_decref(json);
 }
 

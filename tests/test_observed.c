@@ -40,7 +40,8 @@ static void naive_attention(const struct inmo_model *model, int is_user, double 
 {
     enum { HEADS = 4 };
     int dim = model->dim, square = dim * dim;
-    const float *w = model->own + (is_user ? 0 : 4 * HEADS * square);
+    const float *w =
+        model->own + (is_user ? 0 : 4 * HEADS * square + (2 * HEADS + 1) * dim); /* after its biases, 0 */
     double query[32], key[32], matched[32], value[32], out[32], result[32] = {0};
     for (int h = 0; h < HEADS; h++) {
         double sum = 0, answer[32] = {0};

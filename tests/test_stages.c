@@ -130,7 +130,7 @@ static void test_score_of_a_stage(void **state)
     must(inmo_learner_parts.create(&setup, &learner, &error));
     for (int stage = 0; stage < 3; stage++) {
         struct inmo_neumf net;
-        learner->type->set_stage(learner, stage);
+        learner->type->set_stage(learner, stage, 7);
         net = inmo_neumf_of(9, inmo_model_head(learner->model));
         for (int j = 0; j < 6; j++) {
             assert_true(net.part[INMO_NEUMF_GMF][j] == (float)(stage != 1));

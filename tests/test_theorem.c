@@ -45,7 +45,8 @@ static void embed(const struct setting *setting, const uint8_t *is_template, flo
     struct inmo_moment moment = {.alpha = 0};
     int32_t row_of_node[NODES], node_of_row[NODES], rows = 0;
     float parameter[(NODES + EXTRA) * DIM] = {0}; /* t_user, t_item (and w) stay zero */
-    struct inmo_binding binding = {setting->graph, DIM, 0, row_of_node, node_of_row, 0};
+    struct inmo_binding binding = {
+        .graph = setting->graph, .dim = DIM, .row_of_node = row_of_node, .node_of_row = node_of_row};
     struct inmo_provider_state *state;
     for (int32_t v = 0; v < NODES; v++) {
         row_of_node[v] = v >= USERS || is_template[v] ? rows : -1;
@@ -165,7 +166,12 @@ static void test_equal_histories(void **state)
     struct inmo_graph *graph = graph_of(TWIN_USERS, TWIN_ITEMS, twins);
     int32_t node_of_row[] = {0, 2, 3, 5, TWIN_USERS + 0, TWIN_USERS + 1, TWIN_USERS + 4, TWIN_USERS + 5};
     int32_t row_of_node[TWIN_NODES];
-    struct inmo_binding binding = {graph, WIDTH, COUNT(node_of_row), row_of_node, node_of_row, 4};
+    struct inmo_binding binding = {.graph = graph,
+                                   .dim = WIDTH,
+                                   .rows = COUNT(node_of_row),
+                                   .row_of_node = row_of_node,
+                                   .node_of_row = node_of_row,
+                                   .user_rows = 4};
     float parameter[(COUNT(node_of_row) + EXTRA) * WIDTH], own[2 * (2 * WIDTH + 2) * WIDTH];
     (void)state;
     for (size_t n = 0; n < COUNT(own); n++)
@@ -247,7 +253,12 @@ static void test_few_rows(void **state)
     };
     inmo_gather(&all);
     for (int threads = 1; threads <= 3; threads++) {
-        struct inmo_binding binding = {graph, WIDTH, graph->nodes, number, number, graph->users};
+        struct inmo_binding binding = {.graph = graph,
+                                       .dim = WIDTH,
+                                       .rows = graph->nodes,
+                                       .row_of_node = number,
+                                       .node_of_row = number,
+                                       .user_rows = graph->users};
         struct inmo_provider_state *provider = inmo_provider_inmo.create(&binding, found, 1);
         struct inmo_rows rows = {found, node, position};
         assert_non_null(provider);

@@ -30,6 +30,8 @@ static const char *const goldens[] = {
     "inmo-imc-gae-half-drop-d5",
     "idcf-lightgcn-d5",
     "idcf-lightgcn-half-d5",
+    "idcf-lightgcn-shared-d5",
+    "idcf-lightgcn-shared-half-d5",
     "lightgcn-d32",
     "lightgcn-d5",
     "mf-d5",

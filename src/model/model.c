@@ -252,7 +252,12 @@ static enum inmo_status finish_binding(const struct inmo_model *model, const str
     }
     bind_rows(model, graph, graph_node, made);
     made->graph = graph;
-    made->binding = (struct inmo_binding){graph, model->dim, model->rows, made->row_of_node, made->node_of_row, 0};
+    made->binding = (struct inmo_binding){.graph = graph,
+                                          .dim = model->dim,
+                                          .rows = model->rows,
+                                          .row_of_node = made->row_of_node,
+                                          .node_of_row = made->node_of_row,
+                                          .shared_attention = model->shared_attention};
     while (model->node_of_row && made->binding.user_rows < model->rows &&
            model->node_of_row[made->binding.user_rows] < model->users.count)
         made->binding.user_rows++;

@@ -67,6 +67,7 @@ struct inmo_model {
     double walks;                    /* weight of short walks in a score (score/walk.h); 0: none */
     int walk_neighbours;             /* most walk neighbours of each item */
     int alpha_one;                   /* 1: outside training alpha is 1 instead of alpha_reached */
+    int shared_attention;            /* idcf: see struct inmo_binding */
     struct inmo_idmap users, items;  // those with training interactions
     struct inmo_csr train, valid;    // among them
     int32_t rows;                    // bound parameter rows

@@ -64,6 +64,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration},
         {"record", model->record},
+        {"attention", "shared"}, /* last: only files of such models have it */
     };
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
@@ -97,8 +98,9 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         tensor[count++] = model->tensor[n];
     if (provider)
         count += list_parts(model, part, tensor + count);
-    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata,
-                                   sizeof metadata / sizeof *metadata, tensor, count, error);
+    status =
+        inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata,
+                              sizeof metadata / sizeof *metadata - !model->shared_attention, tensor, count, error);
     inmo_free(template_item);
     return status;
 }
@@ -229,12 +231,14 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *eval_alpha = inmo_tensorfile_metadata(model->file, "eval_alpha");
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
+    const char *attention = inmo_tensorfile_metadata(model->file, "attention");
     if (!name || !dim || !layers || !alpha || !eval_alpha || !configuration || !record)
         return bad(path, "its description is incomplete", error);
     model->kind = inmo_model_kind_find(name);
     if (!model->kind)
         return inmo_fail(error, INMO_FORMAT, "%s holds a '%s', which this program does not know", path, name);
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
+    model->shared_attention = attention && strcmp(attention, "shared") == 0;
     /* Files written before --popularity and --walks lack these values. */
     if (!whole_number(dim, 1, 8192, &model->dim) || !whole_number(layers, 0, 16, &model->layers) ||
         !real_number(alpha, 0, 1, &model->alpha_reached) ||

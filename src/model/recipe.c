@@ -91,6 +91,7 @@ void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_mod
         .unobserved = 0.01,
         .l2_exponent = 1,
         .l2_on = "rows",
+        .attention = "own",
         .low_pass = 0.3,
         .batch = 2048,
         .least_steps = 12,
@@ -146,6 +147,8 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
         options->l2_on = fast ? "rows" : "pairs";
         options->epochs = 800; /* 1000 with both stages of pretraining */
     }
+    if (!fast && kind->provider == &inmo_provider_idcf)
+        options->attention = "shared"; /* as in the authors' runs */
     if (!fast && kind->provider == &inmo_provider_inmo)
         options->eval_alpha = "next"; /* the authors' runs anneal after an epoch, before they validate it */
     if (fast)

@@ -10,7 +10,7 @@ enum inmo_status inmo_represent(const struct inmo_model_kind *kind, const struct
 {
     struct inmo_provider_state *provider = NULL;
     float *scale = NULL;
-    struct inmo_moment moment = {.alpha = alpha};
+    struct inmo_moment moment = {.alpha = alpha, .step = binding->sample};
     enum inmo_status status = INMO_OK;
 
     provider = kind->provider->create(binding, 0, 0);

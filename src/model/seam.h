@@ -29,6 +29,8 @@ struct inmo_binding {
     const int32_t *row_of_node;  // (nodes) row or -1; NULL: row = node
     const int32_t *node_of_row;  // (rows) node or -1; NULL: node = row
     int32_t user_rows;           // if rows are templates: the number of template users, which come first
+    int shared_attention; /* idcf: 1: users and items have the same weights, and keys are drawn with repeats */
+    int64_t sample;       /* idcf: the number of the sample of keys outside training */
 };
 
 /* Gradient of the parameter block. value[n] belongs to the provider's row rows->node[n]; its other rows have none.
@@ -89,7 +91,7 @@ struct inmo_provider {
     /* Sets *part to part n of its weights (parameters besides its rows) and returns 1; returns 0 after the last.
      * NULL: no weights. */
     int (*part)(int dim, int n, struct inmo_part *part);
-    void (*start_weights)(int dim, uint64_t key, float *weights);
+    void (*start_weights)(const struct inmo_binding *binding, uint64_t key, float *weights);
     /* Sets the starting values of its rows, (rows + extra_rows, dim): see start.h. Frozen rows may get any values,
      * as they are replaced. */
     void (*start_rows)(const struct inmo_row_start *start, float *parameter);

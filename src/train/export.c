@@ -90,6 +90,8 @@ static enum inmo_status fill_model(const struct inmo_dataset *data, const struct
     model->popularity = options->popularity;
     model->walks = options->walks;
     model->walk_neighbours = options->walk_neighbours;
+    model->shared_attention =
+        kind->provider && kind->provider->frozen_from && strcmp(options->attention, "shared") == 0;
     model->configuration = inmo_settings_json(settings, inmo_train_settings_of_model(), options);
     if (!model->configuration)
         return inmo_fail_memory(error, "the model");

@@ -51,9 +51,9 @@ struct inmo_learner_type {
     void (*restored)(struct inmo_learner *learner, int64_t step);
     /* For models whose parts are first trained alone (model/head.h); both NULL: there are no stages.
      * set_stage: from now on the model scores and is exported as this stage trains it; call it before each
-     * validation. end_stage: the next stage begins with these parameters (NULL: with the current ones); a head
-     * whose last part ends has its own made anew. */
-    void (*set_stage)(struct inmo_learner *learner, int stage);
+     * validation, with the epoch, for which keys may be drawn. end_stage: the next stage begins with these
+     * parameters (NULL: with the current ones); a head whose last part ends has its own made anew. */
+    void (*set_stage)(struct inmo_learner *learner, int stage, int32_t epoch);
     void (*end_stage)(struct inmo_learner *learner, int stage, const float *parameter);
     /* Makes a standalone model with these parameters (laid out like the block; NULL for a closed form). Afterwards
      * only destroy may be called. */

@@ -91,10 +91,12 @@ static void keep_stage(const struct parts *parts, float *own)
                          own + (inmo_stepper_head(stepper) - inmo_stepper_weights(stepper)));
 }
 
-static void parts_set_stage(struct inmo_learner *learner, int stage)
+static void parts_set_stage(struct inmo_learner *learner, int stage, int32_t epoch)
 {
     struct parts *parts = parts_of(learner);
     parts->stage = stage;
+    if (parts->bound.binding.shared_attention)
+        parts->bound.binding.sample = 1 + epoch; /* the exported model's is sample 0 */
     if (!parts->shown)
         return;
     memcpy(parts->shown, inmo_stepper_weights(parts->stepper), weights_of(parts->stepper) * sizeof *parts->shown);

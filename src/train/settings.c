@@ -59,6 +59,10 @@ static struct inmo_setting table[] = {
     {"self-weight", 'r', AT(self_weight), 0, 1e6, NULL, "Training", "BETA", "Weight of the self-enhanced loss."},
     {"contrast", 'r', AT(contrast), 0, 1e6, NULL, "Training", "GAMMA",
      "Weight of the contrastive loss, which pulls embeddings towards their keys (idcf)."},
+    {"attention", 's', AT(attention), 0, 0, "own|shared", "Model", "WHOSE",
+     "Weights of the attention: own ones of users and of items, or the same for both, with biases, over keys drawn "
+     "with "
+     "repeats and again for each validation (idcf)."},
     {"key-learning-rate", 'r', AT(key_learning_rate), 0, 1e3, NULL, "Training", "RATE",
      "Learning rate of the first stage, which trains the keys; 0: as learning-rate (idcf)."},
     {"annealing", 'r', AT(annealing), 0, 1, NULL, "Training", "DELTA",
@@ -149,6 +153,8 @@ int inmo_train_setting_may_differ(const struct inmo_setting *setting, const stru
         return strcmp(options->schedule, "constant") == 0;
     if (setting->offset == AT(l2_on)) /* while it is neutral, checkpoints from before there was a choice go on */
         return strcmp(options->l2_on, "rows") == 0;
+    if (setting->offset == AT(attention)) /* likewise */
+        return strcmp(options->attention, "own") == 0;
     return setting->offset == AT(patience);
 }
 

@@ -121,7 +121,8 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, const str
         number_rows(stepper, number);
         kind->provider->start_rows(&start, stepper->parameter);
         if (kind->provider->start_weights)
-            kind->provider->start_weights(dim, inmo_key(options->seed, INMO_STREAM_PROVIDER_INIT), weights);
+            kind->provider->start_weights(&stepper->binding, inmo_key(options->seed, INMO_STREAM_PROVIDER_INIT),
+                                          weights);
         if (kind->backbone->start)
             kind->backbone->start(dim, options->layers, options->init_scale,
                                   inmo_key(options->seed, INMO_STREAM_BACKBONE_INIT),
@@ -260,8 +261,11 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
     stepper->places = stepper->loss->places(options, graph);
     stepper->l2_on_r = is_l2_on_r(stepper);
     stepper->l2_on_pairs = stepper->head && stepper->head->pair_norms && strcmp(options->l2_on, "pairs") == 0;
-    stepper->binding = (struct inmo_binding){
-        .graph = graph, .dim = inmo_head_embedding(kind->head, options->dim), .rows = graph->nodes};
+    stepper->binding = (struct inmo_binding){.graph = graph,
+                                             .dim = inmo_head_embedding(kind->head, options->dim),
+                                             .rows = graph->nodes,
+                                             .shared_attention = kind->provider->frozen_from &&
+                                                                 strcmp(options->attention, "shared") == 0};
     stepper->width = inmo_backbone_width(kind->backbone, stepper->binding.dim, options->layers);
     if (kind->provider->templates)
         status = bind_templates(stepper, hooks, error);

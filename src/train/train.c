@@ -69,7 +69,8 @@ static enum inmo_status save_checkpoint(struct run *run, struct inmo_error *erro
 static void set_stage(const struct inmo_trainer *trainer)
 {
     if (trainer->learner->type->set_stage)
-        trainer->learner->type->set_stage(trainer->learner, inmo_stage_at(trainer, trainer->epoch).number);
+        trainer->learner->type->set_stage(trainer->learner, inmo_stage_at(trainer, trainer->epoch).number,
+                                          trainer->epoch);
 }
 
 static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks, double *score,

@@ -5,8 +5,8 @@
     /usr/bin/python3 tests/golden/make_golden_idcf.py --check   compare with the files that stand there
 
 The small world, the random numbers, the sampler and the propagation come from make_golden.py, which describes the layout of a
-file; here the block is the keys, drawn as any starting parameters, and then the weights: Wq, Wk, Wv, Wout of the users and of
-the items. The gradient of the keys is 0. The attention is computed head by head as IDCF is written down (queries and values
+file; here the block is the keys, drawn as any starting parameters, and then the weights: Wq, Wk, Wv, Wout, bq, bv, bout of the
+users and of the items, which are two copies of one set if attention is shared. The gradient of the keys is 0. The attention is computed head by head as IDCF is written down (queries and values
 of every head), and its gradient is dense matrix algebra in reverse, in float64; a second computation goes node by node, and
 central differences of it are compared. A disagreement stops the script. idcf-draws.json has samples of keys.
 """
@@ -20,9 +20,12 @@ import make_golden
 PROVIDER_INIT, KEYS = 24, 25
 HEADS, SAMPLE = 4, 50
 WQ, WK, WV, WOUT = range(4)
+BQ, BV, BOUT, BIASES = 0, HEADS, 2 * HEADS, 2 * HEADS + 1
 
 
-def draw(k, count):
+def draw(k, count, repeats):
+    if repeats:
+        return [below(random(k, c), count) for c in range(SAMPLE)]
     if count <= SAMPLE:
         return list(range(count))
     drawn, c = [], 0
@@ -39,14 +42,15 @@ def samples(o, seed, step, side):
     k = random(key(seed, KEYS), step)
     count = len(o["item_templates"]) if side else len(o["user_templates"])
     first = len(o["user_templates"]) if side else 0
-    return [[first + n for n in draw(random(k, side * HEADS + h), count)] for h in range(HEADS)]
+    return [[first + n for n in draw(random(k, side * HEADS + h), count, o["attention"] == "shared")] for h in range(HEADS)]
 
 
 def split(o, block):
-    """Keys, and [side][which][head] -> (d, d)."""
+    """Keys, weights [side][which][head] -> (d, d), and biases [side] -> (bq and bv of each head, bout; d)."""
     d = o["dim"]
     keys = block[: o["rows"] * d].reshape(o["rows"], d)
-    return keys, block[o["rows"] * d :].reshape(2, 4, HEADS, d, d)
+    sides = block[o["rows"] * d :].reshape(2, -1)
+    return keys, sides[:, : 4 * HEADS * d * d].reshape(2, 4, HEADS, d, d), sides[:, 4 * HEADS * d * d :].reshape(2, BIASES, d)
 
 
 def row_of(o):
@@ -67,13 +71,14 @@ def queries(o, keys):
 
 def attention(o, block, seed, step):
     """e, and the function from de to the gradient of the weights."""
-    keys, w = split(o, block)
+    keys, w, b = split(o, block)
     rows, kept = [], []
     for side, q in enumerate(queries(o, keys)):
-        out, of_side = np.zeros_like(q), []
+        out, of_side = np.zeros_like(q) + b[side, BOUT], []
         for h, sample in enumerate(samples(o, seed, step, side)):
             k = keys[sample]
-            query, match, value = q @ w[side, WQ, h].T, k @ w[side, WK, h].T, k @ w[side, WV, h].T
+            query, match = q @ w[side, WQ, h].T + b[side, BQ + h], k @ w[side, WK, h].T
+            value = k @ w[side, WV, h].T + b[side, BV + h]
             score = query @ match.T
             share = np.exp(score - score.max(1, keepdims=True))
             share /= share.sum(1, keepdims=True)
@@ -84,7 +89,7 @@ def attention(o, block, seed, step):
         kept.append(of_side)
 
     def reverse(de):
-        gradient = np.zeros_like(w)
+        gradient, of_bias = np.zeros_like(w), np.zeros_like(b)
         for side, g in enumerate((de[:USERS], de[USERS:])):
             for h, (q, k, query, match, value, share, answer) in enumerate(kept[side]):
                 danswer = g @ w[side, WOUT, h]
@@ -94,19 +99,23 @@ def attention(o, block, seed, step):
                 gradient[side, WV, h] = (share.T @ danswer).T @ k
                 gradient[side, WQ, h] = (dscore @ match).T @ q
                 gradient[side, WK, h] = (dscore.T @ query).T @ k
-        return gradient
+                of_bias[side, BQ + h] = (dscore @ match).sum(0)
+                of_bias[side, BV + h] = danswer.sum(0)
+            of_bias[side, BOUT] = g.sum(0)
+        return gradient, of_bias
 
     return np.concatenate(rows), reverse
 
 
 def loss_and_gradient(o, block, step, batch):
     size, G, rows = o["batch"], backbone(o["model"], o["layers"]), row_of(o)
-    keys, w = split(o, block)
+    keys, w, _ = split(o, block)
+    shared = o["attention"] == "shared"
     e, reverse = attention(o, block, o["seed"], step)
     last = [keys[samples(o, o["seed"], step, side)[-1]] for side in range(2)]
     r = G @ e
     dr, de = np.zeros_like(r), np.zeros_like(e)
-    total = o["l2"] * (w[:, WQ] ** 2 + w[:, WK] ** 2).sum()
+    total = o["l2"] * (w[:, WQ] ** 2 + w[:, WK] ** 2).sum() / (2 if shared else 1)  # two copies of one set
     for u, p, n in batch:
         p, n = USERS + p, USERS + n
         difference = r[u] @ r[n] - r[u] @ r[p]
@@ -124,9 +133,14 @@ def loss_and_gradient(o, block, step, batch):
                 share = np.exp(similar - similar.max())
                 total += o["contrast"] / size * (similar.max() + math.log(share.sum()) - e[v] @ keys[rows[v]])
                 de[v] += o["contrast"] / size * (share / share.sum() @ others - keys[rows[v]])
-    gradient = reverse(G.T @ dr + de)
+    gradient, of_bias = reverse(G.T @ dr + de)
+    if shared:
+        gradient[:], of_bias[:] = gradient.sum(0), of_bias.sum(0)
+    else:
+        of_bias[:] = 0.0
     gradient[:, [WQ, WK]] += 2.0 * o["l2"] * w[:, [WQ, WK]]
-    return total, np.concatenate([np.zeros(keys.size), gradient.ravel()])
+    sides = np.concatenate([gradient.reshape(2, -1), of_bias.reshape(2, -1)], axis=1)
+    return total, np.concatenate([np.zeros(keys.size), sides.ravel()])
 
 
 # ---- The naive twin: node by node --------------------------------------------------------------------------------
@@ -134,17 +148,17 @@ def loss_and_gradient(o, block, step, batch):
 
 def naive_embedding(o, block, seed, step, side, history):
     """Of one node, whose neighbours are of the other side."""
-    keys, w = split(o, block)
+    keys, w, b = split(o, block)
     rows, d = row_of(o), o["dim"]
     q = np.zeros(d)
     for n in history:
         q = q + (keys[rows[n]] if n in rows else 0.0)
     outputs = []
     for h, sample in enumerate(samples(o, seed, step, side)):
-        weight = [math.exp(float((w[side, WQ, h] @ q) @ (w[side, WK, h] @ keys[j]))) for j in sample]
-        outputs.append(sum(a * (w[side, WV, h] @ keys[j]) for a, j in zip(weight, sample)) / sum(weight))
+        weight = [math.exp(float((w[side, WQ, h] @ q + b[side, BQ + h]) @ (w[side, WK, h] @ keys[j]))) for j in sample]
+        outputs.append(w[side, WV, h] @ (sum(a * keys[j] for a, j in zip(weight, sample)) / sum(weight)) + b[side, BV + h])
     whole = np.concatenate([w[side, WOUT, h] for h in range(HEADS)], axis=1)  # (d, HEADS d)
-    return whole @ np.concatenate(outputs)
+    return whole @ np.concatenate(outputs) + b[side, BOUT]
 
 
 def naive_embeddings(o, block, seed, step):
@@ -157,7 +171,7 @@ def mean_of(layers):
 
 
 def naive_loss(o, block, step, batch):
-    keys, w = split(o, block)
+    keys, w, _ = split(o, block)
     e, rows = naive_embeddings(o, block, o["seed"], step), row_of(o)
     r = mean_of(naive_layers(o, e))
     total = 0.0
@@ -170,7 +184,7 @@ def naive_loss(o, block, step, batch):
                 sample = samples(o, o["seed"], step, 0 if v < USERS else 1)[HEADS - 1]
                 similar = math.log(sum(math.exp(float(e[v] @ keys[j])) for j in sample))
                 total += o["contrast"] * (similar - float(e[v] @ keys[rows[v]]))
-    squares = sum(float(x) ** 2 for which in (WQ, WK) for x in w[:, which].ravel())
+    squares = sum(float(x) ** 2 for which in (WQ, WK) for x in (w[0, which] if o["attention"] == "shared" else w[:, which]).ravel())
     return total / o["batch"] + o["l2"] * squares
 
 
@@ -191,7 +205,9 @@ def start_block(o):
     keys = [o["init_scale"] * normal(key(o["seed"], INIT), n) for n in range(o["rows"] * d)]
     k = key(o["seed"], PROVIDER_INIT)
     bound = [math.sqrt(6.0 / (HEADS * d if n // size % 4 == WOUT else d)) for n in range(8 * size)]
-    return np.array(keys + [bound[n] * (2.0 * unit(random(k, n)) - 1.0) for n in range(8 * size)])
+    drawn = [bound[n] * (2.0 * unit(random(k, n)) - 1.0) for n in range(8 * size)]
+    users, items, biases = drawn[: 4 * size], drawn[4 * size :], [0.0] * (BIASES * d)
+    return np.array(keys + users + biases + (users if o["attention"] == "shared" else items) + biases)
 
 
 def train(o):
@@ -203,10 +219,15 @@ def train(o):
         loss, gradient = loss_and_gradient(o, block, step, batch)
         check("loss", naive_loss(o, block, step, batch), loss, 1e-11)
         numeric, h = gradient.copy(), 1e-5
-        for n in range(o["rows"] * o["dim"] + step, len(block), 5):  # of the weights every fifth
+        first, of_side = o["rows"] * o["dim"], (len(block) - o["rows"] * o["dim"]) // 2
+        shared = o["attention"] == "shared"
+        for n in range(first + step, first + of_side if shared else len(block), 5):  # of the weights every fifth
             low, high = block.copy(), block.copy()
-            low[n] -= h
-            high[n] += h
+            if not shared and (n - first) % of_side >= 4 * HEADS * o["dim"] ** 2:
+                continue  # biases that are not learned
+            for m_th in (n, n + of_side) if shared else (n,):  # both copies
+                low[m_th] -= h
+                high[m_th] += h
             numeric[n] = (naive_loss(o, high, step, batch) - naive_loss(o, low, step, batch)) / (2.0 * h)
         check("gradient", numeric, gradient, 1e-8)
         m = 0.9 * m + 0.1 * gradient
@@ -223,15 +244,18 @@ def train(o):
 
 
 def main():
-    files = {"idcf-draws": text({"draws": [{"seed": seed, "step": step, "side": side, "head": h, "count": count,
-                                            "is": draw(random(random(key(seed, KEYS), step), side * HEADS + h), count)}
-                                           for seed, step, side, h, count in ((0, 0, 0, 0, 3), (7, 1, 0, 3, 50),
-                                                                              (7, 1, 1, 0, 51), (1, 9, 1, 3, 40981))]})}
-    for share, name in ((1.0, "idcf-lightgcn-d5"), (0.5, "idcf-lightgcn-half-d5")):
+    files = {"idcf-draws": text({"draws": [{"seed": seed, "step": step, "side": side, "head": h, "count": count, "repeats": repeats,
+                                            "is": draw(random(random(key(seed, KEYS), step), side * HEADS + h), count, repeats)}
+                                           for seed, step, side, h, count, repeats in
+                                           ((0, 0, 0, 0, 3, False), (7, 1, 0, 3, 50, False), (7, 1, 1, 0, 51, False),
+                                            (1, 9, 1, 3, 40981, False), (0, 0, 0, 0, 3, True), (1, 9, 1, 3, 40981, True))]})}
+    for share, attention_is, name in ((1.0, "own", "idcf-lightgcn-d5"), (0.5, "own", "idcf-lightgcn-half-d5"),
+                                      (1.0, "shared", "idcf-lightgcn-shared-d5"),
+                                      (0.5, "shared", "idcf-lightgcn-shared-half-d5")):
         o = options("idcf-lightgcn", 5, share)
         users, items = error_sort(share)
         o.update({"user_templates": users, "item_templates": items, "rows": len(users) + len(items), "contrast": 0.5,
-                  "init_scale": 0.5})
+                  "init_scale": 0.5, "attention": attention_is})
         public = {k: x for k, x in o.items() if k not in ("inmo", "rows")}
         files[name] = text({**public, "edges": EDGES, **train(o)})
     return make_golden.write_or_check(files)

@@ -7,7 +7,10 @@
  * once.
  *
  * Each head uses a sample of the keys, the same for all queries and redrawn in each step. Outside training it is
- * the sample of seed 0 and step 0, so a model gives the same answers wherever it is loaded. */
+ * the sample of seed 0 and step 0, so a model gives the same answers wherever it is loaded.
+ *
+ * With shared attention, as in the authors' runs, the two attentions are one: they start with the same weights, and
+ * each gets the sum of both gradients, so they stay the same. Only then are the biases learned. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -19,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USER, ITEM, SIDES, CHUNK = 64, BASE_ROWS = 2 * INMO_HEADS * INMO_SAMPLE }; /* CHUNK: rows of a partial sum */
+enum { USER, ITEM, SIDES, CHUNK = 64, BASE_ROWS = 3 * INMO_HEADS * INMO_SAMPLE }; /* CHUNK: rows of a partial sum */
 
 struct inmo_provider_state {
     struct inmo_binding binding;
@@ -38,30 +41,37 @@ struct inmo_provider_state {
     double *term;     // (nodes / CHUNK + 1)
 };
 
-static size_t weights_of_side(int dim)
-{
-    return INMO_ATTENTION_WEIGHTS * inmo_attention_weight_size(dim);
-}
-
 static int idcf_part(int dim, int n, struct inmo_part *part)
 {
-    static const char *const side[] = {"user", "item"}, *const name[] = {"Wq", "Wk", "Wv", "Wout"};
-    if (n >= SIDES * INMO_ATTENTION_WEIGHTS)
+    enum { PARTS = INMO_ATTENTION_WEIGHTS + 3 };
+    static const char *const side[] = {"user", "item"}, *const name[PARTS] = {"Wq", "Wk", "Wv",  "Wout",
+                                                                              "bq", "bv", "bout"};
+    int which = n % PARTS;
+    if (n >= SIDES * PARTS)
         return 0;
-    *part = (struct inmo_part){.rows = INMO_HEADS * dim};
-    snprintf(part->name, sizeof part->name, "idcf.%s.%s", side[n / INMO_ATTENTION_WEIGHTS],
-             name[n % INMO_ATTENTION_WEIGHTS]);
+    *part = (struct inmo_part){.rows = which < INMO_ATTENTION_WEIGHTS ? INMO_HEADS * dim
+                                       : which < PARTS - 1            ? INMO_HEADS
+                                                                      : 1};
+    snprintf(part->name, sizeof part->name, "idcf.%s.%s", side[n / PARTS], name[which]);
     return 1;
 }
 
-/* Kaiming uniform; the inputs of Wout are the outputs of all heads. */
-static void idcf_start_weights(int dim, uint64_t key, float *weights)
+/* Kaiming uniform, biases 0; the inputs of Wout are the outputs of all heads. */
+static void idcf_start_weights(const struct inmo_binding *binding, uint64_t key, float *weights)
 {
-    size_t size = inmo_attention_weight_size(dim), n = 0;
-    for (int part = 0; part < SIDES * INMO_ATTENTION_WEIGHTS; part++) {
-        double bound = inmo_kaiming_bound(part % INMO_ATTENTION_WEIGHTS == INMO_WOUT ? INMO_HEADS * dim : dim);
-        for (size_t end = n + size; n < end; n++)
-            weights[n] = (float)inmo_random_symmetric(key, n, bound);
+    int dim = binding->dim;
+    size_t size = inmo_attention_weight_size(dim);
+    uint64_t c = 0;
+    for (int side = 0; side < SIDES; side++) {
+        float *mine = weights + (size_t)side * inmo_attention_size(dim);
+        memset(mine, 0, inmo_attention_size(dim) * sizeof *mine);
+        for (int part = 0; part < INMO_ATTENTION_WEIGHTS; part++) {
+            double bound = inmo_kaiming_bound(part == INMO_WOUT ? INMO_HEADS * dim : dim);
+            for (size_t n = (size_t)part * size; n < (size_t)(part + 1) * size; n++)
+                mine[n] = (float)inmo_random_symmetric(key, c++, bound);
+        }
+        if (binding->shared_attention)
+            c = 0;
     }
 }
 
@@ -112,7 +122,7 @@ static struct inmo_provider_state *idcf_create(const struct inmo_binding *bindin
     }
     if (for_training) {
         state->share = inmo_alloc(nodes * INMO_HEADS * INMO_SAMPLE, sizeof *state->share);
-        state->gradient = inmo_alloc(SIDES * weights_of_side(binding->dim), sizeof *state->gradient);
+        state->gradient = inmo_alloc(SIDES * inmo_attention_size(binding->dim), sizeof *state->gradient);
         state->term = inmo_alloc(nodes / CHUNK + 1, sizeof *state->term);
         complete = complete && state->share && state->gradient && state->term;
     }
@@ -132,7 +142,8 @@ static int32_t draw_keys(const struct inmo_binding *binding, const int32_t *numb
     int32_t first = side == USER ? 0 : binding->user_rows, keys = 0;
     int32_t count = side == USER ? binding->user_rows : binding->rows - binding->user_rows;
     for (int h = 0; h < INMO_HEADS; h++) {
-        keys = inmo_attention_draw(inmo_random(key, (uint64_t)(side * INMO_HEADS + h)), count, drawn[h]);
+        keys = inmo_attention_draw(inmo_random(key, (uint64_t)(side * INMO_HEADS + h)), count,
+                                   binding->shared_attention, drawn[h]);
         for (int32_t n = 0; n < keys; n++)
             drawn[h][n] = numbered ? numbered[first + drawn[h][n]] : first + drawn[h][n];
     }
@@ -153,7 +164,8 @@ static void idcf_begin(struct inmo_provider_state *state, const float *weights, 
 {
     for (int side = 0; side < SIDES; side++) {
         state->attention[side].keys = draw_keys(&state->binding, state->numbered, moment, side, state->drawn[side]);
-        state->attention[side].weights = weights + (size_t)side * weights_of_side(state->binding.dim);
+        state->attention[side].learns_biases = state->binding.shared_attention;
+        state->attention[side].weights = weights + (size_t)side * inmo_attention_size(state->binding.dim);
     }
 }
 
@@ -225,7 +237,7 @@ static double square_norms(const struct inmo_provider_state *state)
 {
     size_t size = inmo_attention_weight_size(state->binding.dim);
     double sum = 0;
-    for (int side = 0; side < SIDES; side++)
+    for (int side = 0; side < (state->binding.shared_attention ? 1 : SIDES); side++)
         for (size_t n = INMO_WQ * size; n < (INMO_WK + 1) * size; n++)
             sum += (double)state->attention[side].weights[n] * state->attention[side].weights[n];
     return sum;
@@ -264,17 +276,23 @@ static struct inmo_gradient idcf_backward(struct inmo_provider_state *state, con
     for (int side = 0; side < SIDES; side++) {
         int32_t count = nodes_of(state->binding.graph, side, &first);
         inmo_attention_backward(state->attention + side, count, state->query + first * dim,
-                                state->share + first * INMO_HEADS * INMO_SAMPLE, de + first * dim, state->l2,
-                                state->gradient + (size_t)side * weights_of_side(state->binding.dim));
+                                state->share + first * INMO_HEADS * INMO_SAMPLE, de + first * dim,
+                                state->binding.shared_attention && side == ITEM ? 0 : state->l2,
+                                state->gradient + (size_t)side * inmo_attention_size(state->binding.dim));
+    }
+    if (state->binding.shared_attention) {
+        size_t size = inmo_attention_size(state->binding.dim);
+        for (size_t n = 0; n < size; n++)
+            state->gradient[n] = state->gradient[size + n] = state->gradient[n] + state->gradient[size + n];
     }
     return (struct inmo_gradient){.weights = state->gradient};
 }
 
-/* M and V of the users' keys, and of the items'. */
+/* M, V and c of the users' keys, and of the items'. */
 static int idcf_base(const struct inmo_binding *binding, const float *parameter, const float *weights, float *base)
 {
     struct inmo_attention attention;
-    struct inmo_moment moment = {0};
+    struct inmo_moment moment = {.step = binding->sample};
     int32_t drawn[INMO_HEADS][INMO_SAMPLE];
     size_t dim = (size_t)binding->dim;
     if (inmo_attention_make(binding->dim, 0, &attention))
@@ -282,13 +300,14 @@ static int idcf_base(const struct inmo_binding *binding, const float *parameter,
     for (int side = 0; side < SIDES; side++) {
         float *to = base + (size_t)side * BASE_ROWS * dim;
         size_t size;
-        attention.weights = weights + (size_t)side * weights_of_side(binding->dim);
+        attention.weights = weights + (size_t)side * inmo_attention_size(binding->dim);
         attention.keys = draw_keys(binding, NULL, &moment, side, drawn);
         take_keys(&attention, drawn, parameter);
         inmo_attention_prepare(&attention);
         size = (size_t)INMO_HEADS * (size_t)attention.keys * dim;
         memcpy(to, attention.match, size * sizeof *to);
         memcpy(to + size, attention.value, size * sizeof *to);
+        memcpy(to + 2 * size, attention.offset, (size_t)(INMO_HEADS * attention.keys) * sizeof *to);
     }
     inmo_attention_free(&attention);
     return 0;
@@ -298,17 +317,18 @@ static int idcf_base(const struct inmo_binding *binding, const float *parameter,
 static void idcf_compose(const struct inmo_composition *job, float *e)
 {
     const struct inmo_binding *binding = job->binding;
-    size_t dim = (size_t)binding->dim;
+    size_t dim = (size_t)binding->dim, size;
     int32_t keys = job->is_item ? binding->rows - binding->user_rows : binding->user_rows;
     const float *base = job->base + (job->is_item ? BASE_ROWS * dim : 0);
-    keys = keys < INMO_SAMPLE ? keys : INMO_SAMPLE;
+    keys = keys < INMO_SAMPLE && !(binding->shared_attention && keys > 0) ? keys : INMO_SAMPLE;
+    size = (size_t)INMO_HEADS * (size_t)keys * dim;
     memset(e, 0, dim * sizeof *e);
     for (int32_t n = 0; n < job->count; n++) {
         int32_t row = binding->row_of_node[job->node[n]];
         if (row >= 0)
             inmo_kernels()->add_scaled(binding->dim, 1, job->parameter + (size_t)row * dim, e);
     }
-    inmo_attention_one(binding->dim, keys, base, base + (size_t)INMO_HEADS * (size_t)keys * dim, e);
+    inmo_attention_one(binding->dim, keys, base, base + size, base + 2 * size, e);
 }
 
 const struct inmo_provider inmo_provider_idcf = {
