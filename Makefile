@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 
-.PHONY: all demo test test-slow test-asan test-tsan test-data test-aarch64 fuzz coverage bench install clean help setup
+.PHONY: all demo python test test-slow test-asan test-tsan test-data test-aarch64 fuzz coverage bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -14,6 +14,9 @@ all: setup
 
 demo: all
 	@tools/demo.sh
+
+python: setup
+	@tools/python.sh
 
 test: all
 	@ctest --preset release -j $(JOBS)
@@ -62,7 +65,7 @@ install: all
 	@cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 demo-out
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 build-wheel dist demo-out
 
 setup:
 	@tools/setup.sh
@@ -77,6 +80,7 @@ setup-clang:
 help:
 	@echo "make            build the library and the program: build/inmo"
 	@echo "make demo       a tour in demo-out/: a log, three models, their scores, recommendations with reasons"
+	@echo "make python     the Python package: a source distribution and a wheel, in dist/"
 	@echo "make test       all tests that need no data"
 	@echo "make test-slow  the same, and every command with each of its allocations refused in turn (half an hour)"
 	@echo "make test-asan  the tests with the address and undefined-behaviour sanitizers, in build-asan/"

@@ -332,8 +332,10 @@ struct inmo_train_options {
     int least_steps;   /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */
     int most_steps;    /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
     int neighbours;    /* item-knn: k, nearest items kept for each item */
-    const char *similarity;    /* item-knn: cosine|jaccard */
+    const char *similarity;    /* item-knn: cosine|jaccard|tf-idf|bm25 */
     double shrinkage;          /* item-knn: h, added to the denominator of a similarity */
+    double bm25_k1;            /* item-knn with bm25: saturation; default 1.2 */
+    double bm25_b;             /* item-knn with bm25: how far an item's length counts; default 0.75 */
     int most_items;            /* ease: keep only the most frequent items; 0 (default): all */
     double unobserved;         /* ials: alpha0, weight of unobserved pairs; INMO_AUTO (its default): chosen */
     double l2_exponent;        /* ials: nu, exponent of the degree in the weight of a squared norm */
@@ -427,6 +429,9 @@ struct inmo_model_info {
     const char *record;        /* JSON array: one object per epoch (loss, validation score) */
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
+/* What it was trained and validated on, by its own numbers of users and items. The arrays belong to the model. */
+INMO_API void inmo_model_interactions(const struct inmo_model *model, struct inmo_interactions *train,
+                                      struct inmo_interactions *valid);
 /* The users and items with known ids, in the order of their numbers. */
 INMO_API void inmo_model_ids(const struct inmo_model *model, struct inmo_id_table *users,
                              struct inmo_id_table *items);

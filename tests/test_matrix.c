@@ -170,6 +170,10 @@ static void test_hold(void **state)
         assert_int_equal(inmo_view_user_row(view, user_ids.text + user_ids.offset[n]), n);
     for (int64_t n = 0; n < item_ids.count; n++)
         assert_int_equal(inmo_view_item_row(view, item_ids.text + item_ids.offset[n]), n);
+    struct inmo_interactions train, valid, part;
+    inmo_model_interactions(model, &train, &valid);
+    inmo_dataset_part(data, "train", &part);
+    assert_true(train.count == part.count && valid.count > 0 && train.users == 40 && train.items == item_ids.count);
     held = inmo_view_hold(view, &users, &items);
     float first = users.value[0], last = items.value[items.rows * items.columns - 1];
     assert_int_equal(inmo_view_user_row(view, "somebody"), -1);

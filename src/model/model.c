@@ -112,6 +112,18 @@ double inmo_model_alpha(const struct inmo_model *model)
     return model->alpha_one ? 1 : model->alpha_reached;
 }
 
+static struct inmo_interactions as_interactions(const struct inmo_csr *list)
+{
+    return (struct inmo_interactions){list->rows, list->columns, list->offset, list->column, inmo_csr_count(list)};
+}
+
+void inmo_model_interactions(const struct inmo_model *model, struct inmo_interactions *train,
+                             struct inmo_interactions *valid)
+{
+    *train = as_interactions(&model->train);
+    *valid = as_interactions(&model->valid);
+}
+
 void inmo_model_ids(const struct inmo_model *model, struct inmo_id_table *users, struct inmo_id_table *items)
 {
     *users = (struct inmo_id_table){model->users.count, model->users.offset, model->users.text};

@@ -88,6 +88,8 @@ void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_mod
         .neighbours = 100,
         .walk_neighbours = INMO_WALK_NEIGHBOURS,
         .similarity = "cosine",
+        .bm25_k1 = 1.2,
+        .bm25_b = 0.75,
         .unobserved = 0.01,
         .l2_exponent = 1,
         .l2_on = "rows",

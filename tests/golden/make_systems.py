@@ -48,12 +48,22 @@ DEGREE = Y.sum(axis=0)
 
 
 def item_knn(o):
+    rarity = np.log(len(KNOWN) / (1 + Y.sum(axis=1)))
+    user = rarity**2 if o["similarity"] in ("tf-idf", "bm25") else np.ones(USERS)
+    mean = DEGREE[KNOWN].mean()
+
+    def length(i):
+        if o["similarity"] == "bm25":
+            k1, b = o["bm25-k1"], o["bm25-b"]
+            return (k1 * (1 - b + b * DEGREE[i] / mean) + 1) / (k1 + 1)
+        return np.sqrt(user @ Y[:, i])
+
     weight = np.zeros((ITEMS, ITEMS))  # [j, i]: what j gives to i
     for i in KNOWN:
         near = []
         for j in KNOWN:
-            common = float(Y[:, i] @ Y[:, j])
-            size = DEGREE[i] + DEGREE[j] - common if o["similarity"] == "jaccard" else np.sqrt(DEGREE[i] * DEGREE[j])
+            common = float((user * Y[:, i]) @ Y[:, j])
+            size = DEGREE[i] + DEGREE[j] - common if o["similarity"] == "jaccard" else length(i) * length(j)
             if j != i and common > 0:
                 near.append((-common / (size + o["shrinkage"]), j))
         for minus, j in sorted(near)[:o["neighbours"]]:
@@ -211,6 +221,9 @@ CASES = [
     {"model": "item-knn", "similarity": "cosine", "shrinkage": 0.0, "neighbours": 3},
     {"model": "item-knn", "similarity": "jaccard", "shrinkage": 2.5, "neighbours": 2},
     {"model": "item-knn", "similarity": "cosine", "shrinkage": 10.0, "neighbours": 100},
+    {"model": "item-knn", "similarity": "tf-idf", "shrinkage": 1.5, "neighbours": 4},
+    {"model": "item-knn", "similarity": "bm25", "shrinkage": 0.0, "neighbours": 4, "bm25-k1": 1.2, "bm25-b": 0.75},
+    {"model": "item-knn", "similarity": "bm25", "shrinkage": 0.5, "neighbours": 3, "bm25-k1": 20.0, "bm25-b": 0.3},
     {"model": "ease", "l2": 2.0, "most-items": 0},
     {"model": "ease", "l2": 0.5, "most-items": 5},
     {"model": "gf-cf", "dim": 3, "low-pass": 0.3},

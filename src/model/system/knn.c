@@ -1,6 +1,7 @@
 /* knn.c - item-knn: items are similar if the same users chose them; an item is scored from its k nearest items.
  *
  *     c_ij = |N_i ∩ N_j|   cosine  s_ij = c_ij / (√(d_i d_j) + h)     jaccard  s_ij = c_ij / (d_i + d_j - c_ij + h)
+ *     tf-idf and bm25 weigh users, c_ij = Σ_u w_u, and have a size per item: s_ij = c_ij / (size_i size_j + h)
  *     score(H, i) = Σ_{j in H, j among the k nearest of i} s_ij
  *
  * h is the shrinkage. Tensors: item-knn.offset (I + 1), .item, .weight: row j holds the items that have j among
@@ -38,6 +39,8 @@ struct measure {
     const struct inmo_graph *graph;
     int jaccard;
     double shrinkage;
+    double *size;        // (items) for tf-idf and bm25, else NULL
+    float *user_weight;  // (users) likewise
 };
 
 static float alike(const void *context, float common, int32_t i, int32_t j)
@@ -45,8 +48,39 @@ static float alike(const void *context, float common, int32_t i, int32_t j)
     const struct measure *measure = context;
     double own = (double)inmo_graph_degree(measure->graph, measure->graph->users + i);
     double other = (double)inmo_graph_degree(measure->graph, measure->graph->users + j);
-    double size = measure->jaccard ? own + other - (double)common : sqrt(own * other);
+    double size = measure->size      ? measure->size[i] * measure->size[j]
+                  : measure->jaccard ? own + other - (double)common
+                                     : sqrt(own * other);
     return (float)((double)common / (size + measure->shrinkage));
+}
+
+/* Users count the less the more they have chosen; items have a length: the norm of their users' weights, or what
+ * bm25 makes of their number. docs/math.md has the formulas. */
+static enum inmo_status weigh(struct measure *measure, const struct inmo_train_options *options,
+                              struct inmo_error *error)
+{
+    const struct inmo_graph *graph = measure->graph;
+    int bm25 = strcmp(options->similarity, "bm25") == 0;
+    double mean = (double)graph->edges / (graph->items > 0 ? graph->items : 1);
+    if (!bm25 && strcmp(options->similarity, "tf-idf") != 0)
+        return INMO_OK;
+    measure->size = inmo_alloc((size_t)graph->items, sizeof *measure->size);
+    measure->user_weight = inmo_alloc((size_t)graph->users, sizeof *measure->user_weight);
+    if (!measure->size || !measure->user_weight)
+        return inmo_fail_memory(error, "comparing the items");
+    for (int32_t u = 0; u < graph->users; u++) {
+        double rarity = log((double)graph->items / (1 + (double)inmo_graph_degree(graph, u)));
+        measure->user_weight[u] = (float)fmax(rarity * rarity, 1e-12); /* a sum of 0 would be nobody in common */
+    }
+    for (int32_t i = 0; i < graph->items; i++) {
+        double norm = 0, degree = (double)inmo_graph_degree(graph, graph->users + i);
+        for (int64_t e = graph->offset[graph->users + i]; e < graph->offset[graph->users + i + 1]; e++)
+            norm += measure->user_weight[graph->neighbour[e]];
+        measure->size[i] = bm25 ? (options->bm25_k1 * (1 - options->bm25_b + options->bm25_b * degree / mean) + 1) /
+                                      (options->bm25_k1 + 1)
+                                : sqrt(norm);
+    }
+    return INMO_OK;
 }
 
 /* Transposes "j is near i" to rows of j. Visiting i in ascending order keeps every row ascending. */
@@ -93,15 +127,20 @@ static enum inmo_status knn_fit(struct inmo_model *model, const struct inmo_grap
 {
     int32_t k = options->neighbours < graph->items ? options->neighbours : graph->items;
     size_t size = (size_t)graph->items * (size_t)k;
-    struct measure measure = {graph, strcmp(options->similarity, "jaccard") == 0, options->shrinkage};
+    struct measure measure = {graph, strcmp(options->similarity, "jaccard") == 0, options->shrinkage, NULL, NULL};
     struct inmo_near near = {.graph = graph, .k = k, .alike = alike, .context = &measure};
     int32_t *nearest = inmo_alloc(size, sizeof *nearest);
     float *similarity = inmo_alloc(size, sizeof *similarity);
     enum inmo_status status = nearest && similarity ? INMO_OK : inmo_fail_memory(error, "comparing the items");
     if (!status)
+        status = weigh(&measure, options, error);
+    near.user_weight = measure.user_weight;
+    if (!status)
         status = inmo_near_find(&near, nearest, similarity, hooks, error);
     if (!status)
         status = add_rows(model, graph->items, k, nearest, similarity, error);
+    inmo_free(measure.user_weight);
+    inmo_free(measure.size);
     inmo_free(similarity);
     inmo_free(nearest);
     return status;

@@ -1,0 +1,178 @@
+"""Habits: Ctrl-C, progress, logging, tables in and out, options from the library's tables, docstrings."""
+
+import doctest
+import importlib
+import logging
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import inmo
+
+MODULES = [f"inmo.{one.name}" for one in pkgutil.iter_modules(inmo.__path__)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_ctrl_c_stops_and_goes_on(log, tmp_path):
+    """SIGINT during training: KeyboardInterrupt, a checkpoint, and the same model after resuming as without interruption."""
+    code = textwrap.dedent(
+        """
+        import os, signal, sys, inmo
+        data = inmo.prepare(sys.argv[1], seed=3)
+        options = dict(dim=8, epochs=40, patience=40, checkpoint=sys.argv[2] + "/c", seed=1, progress=False)
+        told = []
+        def watch(stage, done, total, seconds, loss, score):
+            if stage == "training" and done >= 3 and not told:
+                told.append(1)
+                os.kill(os.getpid(), signal.SIGINT)
+        try:
+            inmo.train(data, callback=watch, **options)
+        except KeyboardInterrupt as stopped:
+            print("stopped:", stopped)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert os.path.exists(options["checkpoint"])
+        inmo.train(data, resume=True, **options).save(sys.argv[2] + "/resumed")
+        del options["checkpoint"]
+        inmo.train(data, **options).save(sys.argv[2] + "/whole")
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(log), str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("stopped: training stopped on request in epoch")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_callback_faults_end_the_call(data):
+    def refuse(*told):
+        raise ZeroDivisionError("from the callback")
+
+    with pytest.raises(ZeroDivisionError, match="from the callback"):
+        inmo.train(data, dim=4, epochs=3, callback=refuse)
+
+
+def test_progress_on_request(data, capsys, monkeypatch):
+    inmo.train(data, dim=4, epochs=2, progress=True)
+    assert "training" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    inmo.train(data, dim=4, epochs=2, progress=True)
+    assert "training" in capsys.readouterr().err
+    inmo.train(data, dim=4, epochs=2, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_logging(caplog):
+    pairs = [(user, item) for user in range(30) for item in range(20) if (user + item) % 3]
+    with caplog.at_level(logging.INFO, "inmo"):
+        inmo.train(inmo.prepare(pairs, split="100/0/0"), model="mf", dim=4, epochs=1)
+    assert any("no validation part" in record.message and record.levelno == logging.WARNING for record in caplog.records)
+
+
+def test_tables_in():
+    columns = {"userId": [1, 1, 2, 2, 3], "movieId": ["x", "y", "x", "z", "z"], "rating": [5, 4, 2, 5, 4], "timestamp": [9, 8, 7, 6, 5]}
+    expected = inmo.prepare(columns, split="100/0/0")
+    assert expected.users == ["1", "2", "3"] and expected.items == ["x", "y", "z"]
+    forms = [[(u, i, r, t) for u, i, r, t in zip(*columns.values())]]
+    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    forms += [pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)]
+    for form in forms:
+        found = inmo.prepare(form, split="100/0/0")
+        assert found.users == expected.users and (found.part("train") != expected.part("train")).nnz == 0
+    renamed = pandas.DataFrame(columns).rename(columns={"userId": "a", "movieId": "b", "rating": "c"})
+    assert inmo.prepare(renamed, columns="user,item,rating,time", split="100/0/0").users == expected.users
+    assert inmo.prepare(renamed, columns="user,item,-", split="100/0/0").info["train"] == 5
+    with pytest.raises(inmo.InputError, match="the columns a, b, c"):
+        inmo.prepare(renamed)
+
+
+def test_parquet(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"user_id": ["a", "b", "b"], "item_id": [1, 1, 2]}), tmp_path / "log.parquet")
+    assert inmo.prepare(tmp_path / "log.parquet", split="100/0/0").info["train"] == 3
+    (tmp_path / "bad.parquet").write_text("nothing")
+    with pytest.raises(inmo.InputError):
+        inmo.read(tmp_path / "bad.parquet")
+
+
+def test_tables_out(model, data):
+    pandas = pytest.importorskip("pandas")
+    frame = model.recommend(items=model.items[:2], k=4, explain=1).to_frame()
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == ["id", "score", "because"] and len(frame) == 4
+    assert model.explain(model.items[5], items=model.items[:2]).to_frame()["contribution"].sum() > 0
+    assert model.evaluate(data).to_frame().loc["all"]["ndcg@20"] > 0
+
+
+def test_every_option_is_a_keyword(root):
+    """Each option of the program's training, reading, preparing ... is there under its name with underscores."""
+    names = {command: {option.name for option in inmo.options(command)} for command in ("read", "prepare", "synth", "train", "tune", "eval")}
+    assert {"dim", "learning_rate", "bm25_k1"} <= names["train"] and {"split", "k_core"} <= names["prepare"]
+    if root is None:
+        pytest.skip("the reference is with the sources")
+    reference = (root / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = reference[reference.index("## inmo train") : reference.index("## inmo tune")]
+    known = names["train"] | names["read"] | names["prepare"] | {"recipe", "like", "templates", "lr"}
+    program_only = {"output", "no_checkpoint", "keep_checkpoint", "threads", "quiet", "verbose", "json", "force", "help", "config", "log_level"}
+    found = {line.split("`--")[1].split("`")[0].split(" ")[0].replace("-", "_") for line in section.split("\n") if "`--" in line and line.startswith("| `")}
+    assert len(found) > 50
+    assert found - known <= program_only, found - known
+    for option in inmo.options("train", model="mf"):
+        assert option.help and option.group and option.expected
+
+
+def test_types_are_checked(root):
+    """mypy finds nothing, with its strict settings."""
+    pytest.importorskip("mypy")
+    if root is None:
+        pytest.skip("the settings are with the sources")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", os.devnull, "--config-file", "pyproject.toml"],
+        cwd=root, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_gil_is_free(model):
+    """Python goes on while the library works."""
+    import threading
+
+    ticks, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            ticks[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    for _ in range(20):
+        model.recommend_many(users=model.users, k=20)
+    done.set()
+    thread.join()
+    assert ticks[0] > 100
+
+
+def test_signal_of_others_is_left_alone(data):
+    before = signal.signal(signal.SIGINT, lambda *about: None)
+    try:
+        own = signal.getsignal(signal.SIGINT)
+        inmo.train(data, dim=4, epochs=1)
+        assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_matrices_make_the_same_model_as_logs(matrix):
+    pairs = [(u, i) for u, i in zip(*matrix.nonzero())]
+    one = inmo.train(inmo.dataset(matrix, split="80/10/10", seed=4), model="ease")
+    rows = np.array(pairs)
+    assert rows.shape[1] == 2 and one.info["interactions"] > 0
