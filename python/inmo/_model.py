@@ -325,6 +325,8 @@ class _TuneEnd(c.Structure):
 
 def _value(row: library.Setting, text: str) -> Any:
     kind = row.type.decode()
+    if text == "auto":  # of a number: chosen by training
+        return text
     return int(text) if kind in "iu" else float(text) if kind == "r" else text == "yes" if kind == "b" else text
 
 

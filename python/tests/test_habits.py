@@ -15,7 +15,7 @@ import pytest
 
 import inmo
 
-MODULES = [f"inmo.{one.name}" for one in pkgutil.iter_modules(inmo.__path__)]
+MODULES = [f"inmo.{one.name}" for one in pkgutil.iter_modules(inmo.__path__) if one.name != "libinmo"]
 
 
 @pytest.mark.parametrize("name", MODULES)
