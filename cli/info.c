@@ -40,7 +40,7 @@ static void print_choice(const json_t *entry)
 {
     const json_t *tried = json_object_get(entry, "tried"), *trial;
     size_t n;
-    printf("chosen by validation\n  ");
+    printf("chosen by %s\n  ", json_array_size(tried) ? "validation" : "the log's size");
     json_dumpf(json_object_get(entry, "chosen"), stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_array_foreach(tried, n, trial)

@@ -326,7 +326,7 @@ struct inmo_train_options {
     const char *model; /* inmo-lightgcn (default), inmo-mf, inmo-ngcf, inmo-imc-gae, inmo-neumf, lightgcn, mf, ngcf,
                           neumf, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf, mult-vae,
                           popular */
-    int dim;           /* d, embedding size */
+    int dim;           /* d, embedding size; gf-cf: INMO_AUTO (its default): by the log's size */
     int layers;        /* K, graph layers; default 3 */
     int batch;         /* triples a step (listwise: users) */
     int least_steps;   /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */

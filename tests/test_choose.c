@@ -223,6 +223,34 @@ static void test_closed_form(void **state)
     inmo_dataset_free(data);
 }
 
+/* What follows from the log's size alone is not tried. */
+static void test_by_size(void **state)
+{
+    struct inmo_dataset *data = small_data("70/10/20");
+    struct inmo_train_options options;
+    struct inmo_log_shape small = {60, 90, 500}, middle = {3000, 2400, 1e5}, large = {30000, 40000, 1e6};
+    struct inmo_error error = {0};
+    struct inmo_model *model;
+    json_t *record;
+    (void)state;
+    must(inmo_train_options_init(&options, "gf-cf", NULL, &error));
+    model = trained(data, &options);
+    record = record_of(model);
+    assert_true(setting_of(model, "dim") == 32);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(record, 0), "tried")), 0);
+    inmo_choice_start(inmo_model_kind_find("gf-cf"), &small, &options);
+    assert_int_equal(options.dim, 32);
+    options.dim = INMO_AUTO;
+    inmo_choice_start(inmo_model_kind_find("gf-cf"), &middle, &options);
+    assert_int_equal(options.dim, 200);
+    options.dim = INMO_AUTO;
+    inmo_choice_start(inmo_model_kind_find("gf-cf"), &large, &options);
+    assert_int_equal(options.dim, 256);
+    json_decref(record);
+    inmo_model_free(model);
+    inmo_dataset_free(data);
+}
+
 static void test_refused(void **state)
 {
     struct inmo_train_options options;
@@ -238,11 +266,11 @@ static void test_refused(void **state)
     assert_string_equal(text, "auto");
     must_fail(inmo_train_options_check(&options, &error), INMO_USAGE,
               "`l2`: found auto, but mf does not choose it");
-    assert_false(inmo_setting_set(inmo_setting_find(table, count, "dim"), &options, "auto"));
+    assert_false(inmo_setting_set(inmo_setting_find(table, count, "layers"), &options, "auto"));
     assert_false(inmo_setting_set(l2, &options, "-2147483648"));
     options.l2 = 0;
-    options.dim = INMO_AUTO;
-    must_fail(inmo_train_options_check(&options, &error), INMO_USAGE, "`dim`");
+    options.layers = INMO_AUTO;
+    must_fail(inmo_train_options_check(&options, &error), INMO_USAGE, "`layers`");
     must(inmo_train_options_init(&options, "ials", "paper", &error));
     assert_null(inmo_choice_open(&options));
 }
@@ -252,8 +280,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_best_is_kept), cmocka_unit_test(test_same_as_given),
         cmocka_unit_test(test_given_stays),  cmocka_unit_test(test_no_validation),
-        cmocka_unit_test(test_closed_form),  cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_closed_form),  cmocka_unit_test(test_by_size),
+        cmocka_unit_test(test_resumed),      cmocka_unit_test(test_refused),
     };
     inmo_set_threads(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

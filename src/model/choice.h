@@ -22,7 +22,7 @@ struct inmo_choice {
     int axes;
     int count[INMO_CHOICE_AXES]; /* values along each axis */
     int start[INMO_CHOICE_AXES]; /* the values where nothing can be validated, and the first to be tried */
-    int trials;                  /* at most */
+    int trials;                  /* at most; 0: the starting point is taken, by the log's size */
     int epochs, dim;             /* of a trial, at most; 0: those of the training */
     int half;                    /* 1: a trial has only the more frequent half of the items (`most-items`) */
     /* Replaces the settings that are INMO_AUTO by the values at a point of the lattice. */
@@ -46,6 +46,6 @@ static inline void inmo_choice_set_count(int *setting, int value)
         *setting = value;
 }
 
-extern const struct inmo_choice inmo_choice_ials, inmo_choice_ease;
+extern const struct inmo_choice inmo_choice_ials, inmo_choice_ease, inmo_choice_gfcf;
 
 #endif

@@ -179,6 +179,7 @@ static const struct inmo_model_kind kinds[] = {
         .label = "GF-CF",
         .help = "linear and ideal low-pass graph filters",
         .system = &inmo_system_gfcf,
+        .choice = &inmo_choice_gfcf,
         .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, 0},
     },
     {

@@ -248,8 +248,8 @@ static void tell(const struct climb *climb, const struct inmo_train_options *cho
     if (values && climb->trials)
         inmo_note(climb->hooks, INMO_NOTE, "chosen by validation in %d trials: %s", climb->trials, values);
     else if (values)
-        inmo_note(climb->hooks, INMO_NOTE, "there is no validation part to choose by, so by the log's size: %s",
-                  values);
+        inmo_note(climb->hooks, INMO_NOTE, "chosen by the log's size%s: %s",
+                  climb->choice->trials ? ", as there is no validation part" : "", values);
     inmo_free(values);
 }
 
@@ -304,7 +304,7 @@ enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct in
     *climb = (struct climb){
         .choice = kind->choice, .data = data, .options = options, .hooks = hooks, .start = inmo_now()};
     status = measure(&data->train, &climb->log, error);
-    if (!status && inmo_csr_count(&data->valid) > 0)
+    if (!status && kind->choice->trials > 0 && inmo_csr_count(&data->valid) > 0)
         status = climb_up(climb, error);
     if (!status) {
         if (climb->trials)

@@ -17,7 +17,7 @@
 static struct inmo_setting table[] = {
     {"model", 's', AT(model), 0, 0, NULL, "Model", "NAME",
      NULL}, /* choices and help come from the table of models, */
-    {"dim", 'i', AT(dim), 1, 4096, NULL, "Model", "D", "Embedding size."},
+    {"dim", 'i', AT(dim), 1, 4096, "auto", "Model", "D", "Embedding size. auto: by the log's size (gf-cf)."},
     {"layers", 'i', AT(layers), 0, 16, NULL, "Model", "K", "Graph layers (lightgcn, ngcf and imc models)."},
     {"user-templates", 'r', AT(user_templates), 1e-9, 1, NULL, "Model", "SHARE",
      "Share of users in training that are templates (inmo models) or have keys (idcf)."},

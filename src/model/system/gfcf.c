@@ -29,10 +29,22 @@ struct inmo_system_state {
 
 static void gfcf_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
-    (void)recipe;
-    options->dim = 256;
-    options->low_pass = 0.3;
+    int fast = recipe == INMO_RECIPE_FAST;
+    options->dim = fast ? INMO_AUTO : 256;
+    options->low_pass = fast ? 0.2 : 0.3;
 }
+
+/* The rank grows with the log: what is an ideal low pass for thousands of users lets everything through for
+ * hundreds. Found by validation on logs of all shapes (docs/results.md); nothing is tried in training. */
+static void take_rank(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
+{
+    double rank = floor((log->users < log->items ? log->users : log->items) / 12);
+    double most = log->users + log->items > 50000 ? 256 : 512;
+    (void)point;
+    inmo_choice_set_count(&options->dim, (int)(rank < 32 ? 32 : rank > most ? most : rank));
+}
+
+const struct inmo_choice inmo_choice_gfcf = {.take = take_rank};
 
 static enum inmo_status gfcf_fit(struct inmo_model *model, const struct inmo_graph *graph,
                                  const struct inmo_train_options *options, const struct inmo_hooks *hooks,
