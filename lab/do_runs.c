@@ -58,8 +58,8 @@ static size_t find_like(const struct inmo_lab *lab, size_t number, int done)
     const struct inmo_lab_run *run = &lab->run[number];
     for (size_t n = 0; n < (done ? lab->runs : number); n++)
         if (n != number && strcmp(lab->run[n].system.model, run->system.model) == 0 &&
-            lab->run[n].system.templates == run->system.templates && (lab->run[n].result != NULL) == done &&
-            can_train(&lab->run[n]))
+            lab->run[n].system.templates == run->system.templates && strcmp(lab->run[n].recipe, run->recipe) == 0 &&
+            (lab->run[n].result != NULL) == done && can_train(&lab->run[n]))
             return n;
     return number;
 }

@@ -43,9 +43,12 @@ static const struct inmo_lab_experiment experiments[] = {
     {"templates", "NDCG against the share of templates", INMO_LAB_LINES,
      "share of users and items that are templates", "NDCG@20", NULL, 0, NULL},
     {"beta", "NDCG against the weight of the self-enhanced loss", INMO_LAB_LINES,
-     "beta (0 is drawn at the left edge)", "NDCG@20", NULL, 0, NULL},
+     "beta (0 is drawn at the left edge)", "NDCG@20", NULL, 0,
+     "With the paper's recipe, whatever the other experiments have: this loss belongs to its training."},
     {"annealing", "Training with and without annealing", INMO_LAB_CURVES, "epoch", "validation NDCG@20", NULL, 0,
-     "First seed. No annealing: the normalization exponent is 1 from the start."},
+     "First seed. No annealing: the normalization exponent is 1 from the start. The paper's figure is of models "
+     "that "
+     "were trained without the new users and items."},
 };
 
 const struct inmo_lab_experiment *inmo_lab_experiment_at(size_t n)
@@ -68,15 +71,16 @@ static const struct rule {
     const char *rule;
     double annealing, dropout, self_weight;
     double walks;
+    int paper_recipe;
 } rules[] = {
 #define PLAIN(experiment, model, suffix, trained, evaluation, templates)                                           \
     {                                                                                                              \
-        experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1, 0                          \
+        experiment, model, suffix, trained, evaluation, templates, 0, NULL, -1, -1, -1, 0, 0                       \
     }
 /* Not in the paper: our default. */
 #define WALKS(experiment, suffix, trained)                                                                         \
     {                                                                                                              \
-        experiment, "inmo-lightgcn", suffix " with walks", trained, "test", 0, 0, NULL, -1, -1, -1, 4              \
+        experiment, "inmo-lightgcn", suffix " with walks", trained, "test", 0, 0, NULL, -1, -1, -1, 4, 0           \
     }
     PLAIN("table2", EACH, "", INMO_TRANSDUCTIVE, "test", 0),
     PLAIN("table2", EACH_INMO, "*", INMO_TRANSDUCTIVE, "test", 0.3),
@@ -96,10 +100,10 @@ static const struct rule {
 
 #define ABLATION(model)                                                                                            \
     PLAIN("table5", model, "", INMO_NEW_USERS_ITEMS, "test", 0),                                                   \
-        {"table5", model, ", no annealing", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, -1, -1, 0},               \
-        {"table5", model, ", no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, -1, 0, -1, 0},                \
+        {"table5", model, ", no annealing", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, -1, -1, 0, 0},            \
+        {"table5", model, ", no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, -1, 0, -1, 0, 0},             \
     {                                                                                                              \
-        "table5", model, ", no annealing, no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, 0, -1, 0      \
+        "table5", model, ", no annealing, no dropping", INMO_NEW_USERS_ITEMS, "test", 0, 0, NULL, 0, 0, -1, 0, 0   \
     }
     ABLATION("inmo-mf"),
     ABLATION("inmo-lightgcn"),
@@ -113,33 +117,39 @@ static const struct rule {
 
 #define SHARE(model, rule, share)                                                                                  \
     {                                                                                                              \
-        "templates", model, ", " rule, INMO_TRANSDUCTIVE, "test", share, share, rule, -1, -1, -1, 0                \
+        "templates", model, ", " rule, INMO_TRANSDUCTIVE, "test", share, share, rule, -1, -1, -1, 0, 0             \
     }
 #define SHARES(model, rule)                                                                                        \
-    SHARE(model, rule, 0.1), SHARE(model, rule, 0.2), SHARE(model, rule, 0.3), SHARE(model, rule, 0.5),            \
-        SHARE(model, rule, 0.7), SHARE(model, rule, 1)
+    SHARE(model, rule, 0.1), SHARE(model, rule, 0.2), SHARE(model, rule, 0.3), SHARE(model, rule, 0.4),            \
+        SHARE(model, rule, 0.5), SHARE(model, rule, 0.6), SHARE(model, rule, 0.7), SHARE(model, rule, 0.8),        \
+        SHARE(model, rule, 0.9), SHARE(model, rule, 1)
+    /* A model without templates is a line in the picture before it. */
     SHARES("inmo-mf", "error-sort"),
     SHARES("inmo-mf", "degree"),
     SHARES("inmo-mf", "page-rank"),
+    PLAIN("templates", "mf", "", INMO_TRANSDUCTIVE, "test", 0),
     SHARES("inmo-lightgcn", "error-sort"),
     SHARES("inmo-lightgcn", "degree"),
     SHARES("inmo-lightgcn", "page-rank"),
+    PLAIN("templates", "lightgcn", "", INMO_TRANSDUCTIVE, "test", 0),
 
 #define BETA(model, beta)                                                                                          \
     {                                                                                                              \
-        "beta", model, "", INMO_TRANSDUCTIVE, "test", 0, beta, NULL, -1, -1, beta, 0                               \
+        "beta", model, "", INMO_TRANSDUCTIVE, "test", 0, beta, NULL, -1, -1, beta, 0, 1                            \
     }
 #define BETAS(model) BETA(model, 0), BETA(model, 0.001), BETA(model, 0.01), BETA(model, 0.1), BETA(model, 1)
     BETAS("inmo-mf"),
     BETAS("inmo-lightgcn"),
 
-#define CURVES(model)                                                                                              \
-    PLAIN("annealing", model, "", INMO_TRANSDUCTIVE, "test", 0),                                                   \
+#define CURVES(model, trained)                                                                                     \
+    PLAIN("annealing", model, "", trained, "test", 0),                                                             \
     {                                                                                                              \
-        "annealing", model, ", no annealing", INMO_TRANSDUCTIVE, "test", 0, 0, NULL, 0, -1, -1, 0                  \
+        "annealing", model, ", no annealing", trained, "test", 0, 0, NULL, 0, -1, -1, 0, 0                         \
     }
-    CURVES("inmo-mf"),
-    CURVES("inmo-lightgcn"),
+    CURVES("inmo-mf", INMO_NEW_USERS_ITEMS),
+    CURVES("inmo-lightgcn", INMO_NEW_USERS_ITEMS),
+    CURVES("inmo-mf", INMO_TRANSDUCTIVE),
+    CURVES("inmo-lightgcn", INMO_TRANSDUCTIVE),
 };
 
 const char *inmo_lab_model_label(const char *model)
@@ -159,7 +169,7 @@ static void make_row(const struct inmo_lab_experiment *experiment, const struct 
     *row = (struct inmo_lab_row){
         .experiment = experiment,
         .system = {model, rule->templates, rule->rule, rule->annealing, rule->dropout, rule->self_weight,
-                   rule->walks},
+                   rule->walks, rule->paper_recipe},
         .trained = rule->trained,
         .evaluation = rule->evaluation,
         .x = rule->x,

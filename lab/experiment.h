@@ -41,6 +41,7 @@ struct inmo_lab_system {
     const char *rule;                       /* NULL: the recipe's */
     double annealing, dropout, self_weight; /* negative: the recipe's */
     double walks;                           /* 0: none */
+    int paper_recipe;                       /* 1: the paper's recipe, whatever the others have */
 };
 
 enum { INMO_LAB_LABEL = 64 };

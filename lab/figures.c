@@ -19,7 +19,7 @@ static double *numbers_of(const json_t *list)
 static void draw_panel(struct inmo_text *text, const json_t *experiment, const json_t *panel)
 {
     struct inmo_plot_series series[MOST_SERIES];
-    double *owned[3 * MOST_SERIES];
+    double *owned[4 * MOST_SERIES];
     const json_t *list = json_object_get(panel, "series");
     struct inmo_plot plot = {.title = string(panel, "title"),
                              .x = string(experiment, "x"),
@@ -28,19 +28,20 @@ static void draw_panel(struct inmo_text *text, const json_t *experiment, const j
                              .series = series};
     for (size_t n = 0; n < json_array_size(list) && n < MOST_SERIES; n++) {
         const json_t *from = json_array_get(list, n);
-        double **part = owned + 3 * n;
+        double **part = owned + 4 * n;
         part[0] = numbers_of(json_object_get(from, "x"));
         part[1] = numbers_of(json_object_get(from, "y"));
         part[2] = numbers_of(json_object_get(from, "spread"));
-        if (!part[0] || !part[1] || !part[2])
+        part[3] = numbers_of(json_object_get(from, "paper"));
+        if (!part[0] || !part[1] || !part[2] || !part[3])
             text->failed = 1;
-        series[n] = (struct inmo_plot_series){string(from, "label"), part[0], part[1], part[2],
-                                              json_array_size(json_object_get(from, "x"))};
+        series[n] = (struct inmo_plot_series){
+            string(from, "label"), part[0], part[1], part[2], part[3], json_array_size(json_object_get(from, "x"))};
         plot.series_count++;
     }
     if (!text->failed)
         inmo_plot_lines(text, &plot);
-    for (size_t n = 0; n < 3 * plot.series_count; n++)
+    for (size_t n = 0; n < 4 * plot.series_count; n++)
         inmo_free(owned[n]);
 }
 
@@ -84,13 +85,14 @@ void inmo_figures_draw(struct inmo_text *text, const json_t *experiment)
         draw_panel(text, experiment, json_array_get(panels, n));
     if (json_array_size(bars) > 0) {
         const char *label[MOST_SERIES];
-        double value[MOST_SERIES];
+        double value[MOST_SERIES], other[MOST_SERIES];
         size_t count = 0;
         for (; count < json_array_size(bars) && count < MOST_SERIES; count++) {
             label[count] = string(json_array_get(bars, count), "label");
             value[count] = real(json_array_get(bars, count), "value");
+            other[count] = real(json_array_get(bars, count), "paper");
         }
-        inmo_plot_bars(text, string(experiment, "title"), string(experiment, "y"), label, value, count);
+        inmo_plot_bars(text, string(experiment, "title"), string(experiment, "y"), label, value, other, count);
     }
     add(text, "</div>\n");
 }
@@ -100,19 +102,28 @@ void inmo_figures_list(struct inmo_text *text, const json_t *experiment)
     json_t *panel, *series, *bar;
     size_t p, s, n;
     json_array_foreach(json_object_get(experiment, "bars"), n, bar)
-        inmo_text_format(text, "- %s: %.3g s\n", string(bar, "label"), real(bar, "value"));
+    {
+        inmo_text_format(text, "- %s: %.3g s", string(bar, "label"), real(bar, "value"));
+        if (isfinite(real(bar, "paper")))
+            inmo_text_format(text, " (paper %g s)", real(bar, "paper"));
+        add(text, "\n");
+    }
     json_array_foreach(json_object_get(experiment, "panels"), p, panel)
     {
         inmo_text_format(text, "%s%s (%s: %s)\n\n", p ? "\n" : "", string(panel, "title"), string(experiment, "x"),
                          string(experiment, "y"));
         json_array_foreach(json_object_get(panel, "series"), s, series)
         {
-            const json_t *x = json_object_get(series, "x"), *y = json_object_get(series, "y");
+            const json_t *x = json_object_get(series, "x"), *y = json_object_get(series, "y"),
+                         *paper = json_object_get(series, "paper");
             inmo_text_format(text, "- %s:", string(series, "label"));
             for (n = 0; n < json_array_size(x); n++)
-                if (json_is_number(json_array_get(y, n)))
+                if (json_is_number(json_array_get(y, n))) {
                     inmo_text_format(text, "%s %g: %.4g", n ? "," : "", json_number_value(json_array_get(x, n)),
                                      json_number_value(json_array_get(y, n)));
+                    if (json_is_number(json_array_get(paper, n)))
+                        inmo_text_format(text, " (paper %.2f)", json_number_value(json_array_get(paper, n)));
+                }
             add(text, "\n");
         }
     }

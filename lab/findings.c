@@ -99,6 +99,25 @@ static double best_of(const struct inmo_lab *lab, const struct inmo_lab_experime
     return best;
 }
 
+/* What is trained by steps has a loss; a standalone model has its own. */
+static const char *loss_of(const struct inmo_lab_run *run)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(run->system.model);
+    return !kind->system ? run->options.loss : kind->system->learning ? "its own" : NULL;
+}
+
+/* How a row was trained; epochs: the mean over the seeds. */
+static json_t *training_of(const struct inmo_lab *lab, size_t row)
+{
+    const struct inmo_lab_run *run = &lab->run[lab->run_of[row * lab->seeds]];
+    size_t seeds = inmo_lab_seeds_of(lab, lab->row[row].experiment);
+    double epochs = 0;
+    for (size_t s = 0; s < seeds; s++)
+        epochs += json_number_value(json_object_get(lab->run[lab->run_of[row * lab->seeds + s]].result, "epochs"));
+    return json_pack("{si ss? ss sf}", "dim", run->options.dim, "loss", loss_of(run), "recipe", run->recipe,
+                     "epochs", epochs / (double)seeds);
+}
+
 static void add_table(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *experiment)
 {
     json_t *columns = json_array(), *rows = json_array();
@@ -123,8 +142,8 @@ static void add_table(const struct inmo_lab *lab, const struct inmo_lab_experime
                                             number(inmo_paper_value(lab->paper_data, from->name, lab->row[r].label,
                                                                     from->column[c].paper))));
         }
-        json_array_append_new(
-            rows, json_pack("{ss so ss?}", "label", lab->row[r].label, "cells", cells, "reason", reason));
+        json_array_append_new(rows, json_pack("{ss so so ss?}", "label", lab->row[r].label, "cells", cells,
+                                              "trained", training_of(lab, r), "reason", reason));
     }
     json_object_set_new(experiment, "columns", columns);
     json_object_set_new(experiment, "rows", rows);
@@ -139,16 +158,17 @@ static json_t *series_of(json_t *list, const char *label)
     size_t n;
     json_array_foreach(list, n, series) if (strcmp(json_string_value(json_object_get(series, "label")), label) ==
                                             0) return series;
-    json_array_append_new(list, json_pack("{ss s[] s[] s[]}", "label", label, "x", "y", "spread"));
+    json_array_append_new(list, json_pack("{ss s[] s[] s[] s[]}", "label", label, "x", "y", "spread", "paper"));
     return json_array_get(list, json_array_size(list) - 1);
 }
 
-static void add_point(json_t *list, const char *label, double x, double y, double spread)
+static void add_point(json_t *list, const char *label, double x, double y, double spread, double paper)
 {
     json_t *series = series_of(list, label);
     json_array_append_new(json_object_get(series, "x"), json_real(x));
     json_array_append_new(json_object_get(series, "y"), number(y));
     json_array_append_new(json_object_get(series, "spread"), number(spread));
+    json_array_append_new(json_object_get(series, "paper"), number(paper));
 }
 
 static void add_panel(json_t *panels, const char *title, json_t *series)
@@ -156,43 +176,72 @@ static void add_panel(json_t *panels, const char *title, json_t *series)
     json_array_append_new(panels, json_pack("{ss so}", "title", title, "series", series));
 }
 
+/* 1 if row n belongs to the panel that begins with row r: the same model, or the one that it replaces, which is a
+ * line from end to end. */
+static int is_in_panel(const struct inmo_lab *lab, size_t r, size_t n, int *is_line)
+{
+    const struct inmo_model_kind *first = inmo_model_kind_find(lab->row[r].system.model),
+                                 *here = inmo_model_kind_find(lab->row[n].system.model);
+    *is_line = !inmo_lab_has_module(here);
+    return is_of(lab, n, lab->row[r].experiment) &&
+           (here == first || (*is_line && here->backbone == first->backbone));
+}
+
 /* One panel per model, because their scales differ. */
 static void add_lines(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *panels)
 {
     for (size_t r = 0; r < lab->rows; r++) {
         const char *model = lab->row[r].system.model;
+        double low = INFINITY, high = -INFINITY;
+        int is_line;
         json_t *series;
-        if (!is_of(lab, r, from) ||
+        if (!is_of(lab, r, from) || !inmo_lab_has_module(inmo_model_kind_find(model)) ||
             (r > 0 && is_of(lab, r - 1, from) && strcmp(lab->row[r - 1].system.model, model) == 0))
             continue;
         series = json_array();
-        for (size_t n = r; n < lab->rows && is_of(lab, n, from) && strcmp(lab->row[n].system.model, model) == 0;
-             n++) {
+        for (size_t n = r; n < lab->rows && is_in_panel(lab, r, n, &is_line); n++) {
             struct summary found = sum_up(lab, n, "all", "ndcg");
-            add_point(series, lab->row[n].label, lab->row[n].x, found.mean, found.deviation);
+            const char *label = lab->row[n].label;
+            double x = lab->row[n].x;
+            if (is_line) {
+                add_point(series, label, low, found.mean, found.deviation,
+                          inmo_paper_point(lab->paper_data, from->name, label, low));
+                x = high;
+            }
+            if (!is_line || high > low)
+                add_point(series, label, x, found.mean, found.deviation,
+                          inmo_paper_point(lab->paper_data, from->name, label, x));
+            low = fmin(low, x);
+            high = fmax(high, x);
         }
         add_panel(panels, inmo_lab_model_label(model), series);
     }
 }
 
+/* A panel for each scenario. */
 static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *panels)
 {
-    json_t *series = json_array();
-    for (size_t r = 0; r < lab->rows; r++) {
-        json_t *record, *epoch;
-        size_t n;
-        if (!is_of(lab, r, from))
-            continue;
-        record = json_object_get(lab->run[lab->run_of[r * lab->seeds]].result, "record");
-        json_array_foreach(record, n, epoch)
-        {
-            json_t *score = json_object_get(epoch, "ndcg@20");
-            if (json_is_number(score))
-                add_point(series, lab->row[r].label, json_number_value(json_object_get(epoch, "epoch")) + 1,
-                          100 * json_number_value(score), NAN);
+    static const char *const title[] = {[INMO_TRANSDUCTIVE] = "Validation over the epochs, transductive",
+                                        [INMO_NEW_USERS_ITEMS] = "Validation without the new users and items"};
+    static const enum inmo_scenario scenario[] = {INMO_NEW_USERS_ITEMS, INMO_TRANSDUCTIVE};
+    for (size_t k = 0; k < sizeof scenario / sizeof *scenario; k++) {
+        json_t *series = json_array();
+        for (size_t r = 0; r < lab->rows; r++) {
+            json_t *record, *epoch;
+            size_t n;
+            if (!is_of(lab, r, from) || lab->row[r].trained != scenario[k])
+                continue;
+            record = json_object_get(lab->run[lab->run_of[r * lab->seeds]].result, "record");
+            json_array_foreach(record, n, epoch)
+            {
+                json_t *score = json_object_get(epoch, "ndcg@20");
+                if (json_is_number(score))
+                    add_point(series, lab->row[r].label, json_number_value(json_object_get(epoch, "epoch")) + 1,
+                              100 * json_number_value(score), NAN, NAN);
+            }
         }
+        add_panel(panels, title[scenario[k]], series);
     }
-    add_panel(panels, "Validation over the epochs", series);
 }
 
 static void add_bars(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *experiment)
@@ -212,7 +261,9 @@ static void add_bars(const struct inmo_lab *lab, const struct inmo_lab_experimen
                                          ? json_object_get(run->result, "seconds")
                                          : json_object_get(evaluation, "inference_seconds"));
         }
-        json_array_append_new(bars, json_pack("{ss sf}", "label", lab->row[r].label, "value", sum / (double)seeds));
+        json_array_append_new(
+            bars, json_pack("{ss sf so}", "label", lab->row[r].label, "value", sum / (double)seeds, "paper",
+                            number(inmo_paper_point(lab->paper_data, from->name, lab->row[r].label, 0))));
     }
     json_object_set_new(experiment, "bars", bars);
 }
@@ -241,7 +292,7 @@ static enum inmo_status add_errors(struct inmo_lab *lab, json_t *panels, struct 
             double share[INMO_LAB_POINTS], value[INMO_LAB_POINTS];
             status = inmo_lab_error_curve(graph, options.dim, curve[n].rule, of_items, share, value, error);
             for (int p = 0; p < INMO_LAB_POINTS && !status; p++)
-                add_point(series, curve[n].label, share[p], value[p], NAN);
+                add_point(series, curve[n].label, share[p], value[p], NAN, NAN);
         }
         add_panel(panels, of_items ? "Items" : "Users", series);
     }
@@ -260,8 +311,9 @@ static json_t *runs_json(const struct inmo_lab *lab)
         json_t *run;
         if (!lab->run[n].result) /* not finished and not requested */
             continue;
-        run = json_pack("{ss ss sI si}", "run", lab->run[n].name, "model", lab->run[n].system.model, "seed",
-                        (json_int_t)lab->run[n].seed, "most_epochs", lab->run[n].options.epochs);
+        run = json_pack("{ss ss ss si ss? sI si}", "run", lab->run[n].name, "model", lab->run[n].system.model,
+                        "recipe", lab->run[n].recipe, "dim", lab->run[n].options.dim, "loss", loss_of(&lab->run[n]),
+                        "seed", (json_int_t)lab->run[n].seed, "most_epochs", lab->run[n].options.epochs);
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
             json_object_set(run, kept[k], json_object_get(lab->run[n].result, kept[k]));
         json_array_append_new(runs, run);

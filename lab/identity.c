@@ -75,7 +75,9 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     const struct inmo_lab_system *system = &run->system;
     struct inmo_text text = {0};
     char *json = NULL;
-    enum inmo_status status = inmo_train_options_init(&run->options, system->model, options->recipe, error);
+    enum inmo_status status;
+    run->recipe = system->paper_recipe && data->paper_recipe ? data->paper_recipe : options->recipe;
+    status = inmo_train_options_init(&run->options, system->model, run->recipe, error);
     if (status)
         return status;
     run->options.seed = run->seed;

@@ -177,8 +177,10 @@ enum inmo_status inmo_reproduce(const char *data, const struct inmo_read_options
         lab.data = (struct inmo_lab_data){.log = log, .k_core = filled.k_core, .new_choice = filled.new_choice};
         status = inmo_lab_plan_data(&lab, error);
     }
+    if (!status)
+        lab.data.paper_recipe = inmo_recipe_for(filled.like, lab.users, lab.items, lab.interactions);
     if (!status && strcmp(filled.recipe, "paper") == 0) {
-        filled.recipe = inmo_recipe_for(filled.like, lab.users, lab.items, lab.interactions);
+        filled.recipe = lab.data.paper_recipe;
         if (!filled.like)
             inmo_note(hooks, INMO_NOTE,
                       "the paper's settings are those for %s, which is nearest in size and density (--like)",

@@ -59,11 +59,24 @@ static void add_cell(struct inmo_text *text, const json_t *cell, int html)
     }
 }
 
+/* "d 128, listwise loss, fast, 36 epochs" */
+static void add_training(struct inmo_text *text, const json_t *trained)
+{
+    if (!*string(trained, "loss")) {
+        inmo_text_format(text, "closed form, %s", string(trained, "recipe"));
+        return;
+    }
+    inmo_text_format(text, "d %.0f, %s loss, %s, %.*f epochs", real(trained, "dim"), string(trained, "loss"),
+                     string(trained, "recipe"), real(trained, "epochs") != floor(real(trained, "epochs")),
+                     real(trained, "epochs"));
+}
+
 static void add_table(struct inmo_text *text, const json_t *experiment, int html)
 {
     const json_t *columns = json_object_get(experiment, "columns"), *rows = json_object_get(experiment, "rows");
     json_t *row, *cell, *column;
     size_t r, c;
+    int has_training = json_object_get(json_array_get(rows, 0), "trained") != NULL;
     add(text, html ? "<div class=\"wide\"><table><thead><tr><th></th>" : "| |");
     json_array_foreach((json_t *)columns, c, column)
     {
@@ -71,10 +84,12 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
         add_words(text, json_string_value(column), html);
         add(text, html ? "</th>" : " |");
     }
+    if (has_training)
+        add(text, html ? "<th>Trained</th>" : " Trained |");
     add(text, html ? "</tr></thead><tbody>\n" : "\n|---|");
     for (c = 0; !html && c < json_array_size(columns); c++)
         add(text, "---:|");
-    add(text, html ? "" : "\n");
+    add(text, html ? "" : has_training ? "---|\n" : "\n");
     json_array_foreach((json_t *)rows, r, row)
     {
         add(text, html ? "<tr><th>" : "| ");
@@ -84,6 +99,11 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
         {
             add(text, html ? "<td>" : " ");
             add_cell(text, cell, html);
+            add(text, html ? "</td>" : " |");
+        }
+        if (has_training) {
+            add(text, html ? "<td class=\"how\">" : " ");
+            add_training(text, json_object_get(row, "trained"));
             add(text, html ? "</td>" : " |");
         }
         add(text, html ? "</tr>\n" : "\n");
@@ -152,20 +172,24 @@ static void add_runs(struct inmo_text *text, const json_t *findings, int html)
     add(text,
         html ? "<h2 id=\"runs\">Runs</h2>\n<details><summary>Every training: recipe, budget, seed, "
                "epochs</summary>\n"
-               "<div class=\"wide\"><table><thead><tr><th>Run</th><th>Recipe</th><th>Epochs</th><th>Best</th>"
+               "<div "
+               "class=\"wide\"><table><thead><tr><th>Run</th><th>Recipe</th><th>d</th><th>Loss</th><th>Epochs</"
+               "th><th>Best</th>"
                "<th>Validation</th><th>Seconds</th><th>Stopped by</th><th>Parameters</th><th>File</th></tr></thead>"
                "<tbody>\n"
-             : "## Runs\n\n| run | recipe | epochs (of at most) | best | validation | seconds | stopped by | "
+             : "## Runs\n\n| run | recipe | d | loss | epochs (of at most) | best | validation | seconds | stopped "
+               "by | "
                "parameters "
-               "| file |\n|---|---|---:|---:|---:|---:|---|---:|---|\n");
+               "| file |\n|---|---|---:|---|---:|---:|---:|---:|---|---:|---|\n");
     json_array_foreach(json_object_get(findings, "runs"), n, run)
     {
         const char *next = html ? "</td><td>" : " | ";
         double valid = 100 * real(run, "valid");
         add(text, html ? "<tr><th>" : "| ");
         add_words(text, string(run, "system"), html);
-        inmo_text_format(text, "%s%s%s%.0f (%.0f)%s", html ? "</th><td>" : " | ", string(findings, "recipe"), next,
-                         real(run, "epochs"), real(run, "most_epochs"), next);
+        inmo_text_format(text, "%s%s%s%.0f%s%s%s%.0f (%.0f)%s", html ? "</th><td>" : " | ", string(run, "recipe"),
+                         next, real(run, "dim"), next, *string(run, "loss") ? string(run, "loss") : "closed form",
+                         next, real(run, "epochs"), real(run, "most_epochs"), next);
         if (real(run, "best_epoch") >= 0)
             inmo_text_format(text, "%.0f", real(run, "best_epoch") + 1);
         add(text, next);
@@ -254,7 +278,8 @@ static const char style[] =
     "th,td{padding:.3rem .9rem;border-bottom:1px solid var(--rule);text-align:right;vertical-align:top}"
     "tbody th{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}"
     "th:first-child{text-align:left;padding-left:0}tbody tr:hover{background:var(--card)}b{color:var(--c0)}"
-    "td.y{color:var(--c2);font-weight:600}td.n{color:var(--c1)}td.u{color:var(--soft)}\n"
+    "td.how{text-align:left;color:var(--soft);font-size:.85rem}td.y{color:var(--c2);font-weight:600}td.n{color:var("
+    "--c1)}td.u{color:var(--soft)}\n"
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.2rem;margin:1rem 0}"
     "svg{width:100%;max-width:44rem;background:var(--card);border-radius:8px}svg text{font:12px "
     "system-ui,sans-serif;"

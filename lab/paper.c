@@ -160,3 +160,13 @@ double inmo_paper_value(const char *data, const char *experiment, const char *ro
             return printed[n].value[column];
     return NAN;
 }
+
+const char *inmo_paper_system(const char *experiment, size_t n)
+{
+    size_t found = 0;
+    for (size_t r = 0; r < sizeof printed / sizeof *printed; r++)
+        if (strcmp(printed[r].data, "Gowalla") == 0 && strcmp(printed[r].experiment, experiment) == 0 &&
+            !strstr(printed[r].row, "-retrain") && !strchr(printed[r].row, '*') && found++ == n)
+            return printed[r].row;
+    return NULL;
+}

@@ -95,8 +95,13 @@ static void measure(const struct inmo_plot *plot, struct axis *x, struct axis *y
             double spread =
                 plot->series[s].spread && isfinite(plot->series[s].spread[n]) ? plot->series[s].spread[n] : 0;
             double at = plot->series[s].x[n], value = plot->series[s].y[n];
+            double other = plot->series[s].other ? plot->series[s].other[n] : NAN;
             if (!isfinite(value))
                 continue;
+            if (isfinite(other)) {
+                y->low = fmin(y->low, other);
+                y->high = fmax(y->high, other);
+            }
             if (plot->log_x && at <= 0) {
                 has_zero = 1;
             } else {
@@ -166,6 +171,19 @@ static void draw_mark(struct inmo_text *text, size_t series, double x, double y)
         inmo_text_format(text, "<path class=\"s%zu\" d=\"M%.1f %.1fl4.5 8h-9z\"/>\n", series % COLOURS, x, y - 5);
 }
 
+static int has_others(const struct inmo_plot_series *series)
+{
+    for (size_t n = 0; n < series->count; n++)
+        if (series->other && isfinite(series->other[n]))
+            return 1;
+    return 0;
+}
+
+static void draw_diamond(struct inmo_text *text, const char *style, double x, double y)
+{
+    inmo_text_format(text, "<path class=\"paper\"%s d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", style, x, y - 5);
+}
+
 static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, size_t s, const struct axis *x,
                         const struct axis *y)
 {
@@ -187,6 +205,11 @@ static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, si
             inmo_text_format(text, "<path class=\"line s%zu\" d=\"M%.1f %.1fV%.1f\"/>\n", s % COLOURS, at,
                              place(y, series->y[n] - series->spread[n]),
                              place(y, series->y[n] + series->spread[n]));
+        if (series->other && isfinite(series->other[n])) {
+            char style[48];
+            snprintf(style, sizeof style, " style=\"stroke:var(--c%zu)\"", s % COLOURS);
+            draw_diamond(text, style, at, place(y, series->other[n]));
+        }
         if (series->count <= 40) /* a long curve needs no marks */
             draw_mark(text, s, at, place(y, series->y[n]));
     }
@@ -195,7 +218,11 @@ static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, si
 void inmo_plot_lines(struct inmo_text *text, const struct inmo_plot *plot)
 {
     struct axis x, y;
-    int height = HEIGHT + LINE * (int)((plot->series_count + 1) / 2) + 8;
+    int height = HEIGHT + LINE * (int)((plot->series_count + 1) / 2) + 8, others = 0;
+    for (size_t s = 0; s < plot->series_count; s++)
+        others |= has_others(&plot->series[s]);
+    if (others)
+        height += LINE;
     measure(plot, &x, &y);
     open_picture(text, plot->title, height);
     draw_axes(text, plot, &x, &y);
@@ -206,27 +233,35 @@ void inmo_plot_lines(struct inmo_text *text, const struct inmo_plot *plot)
         draw_mark(text, s, left + 12, at);
         words(text, left + 32, at + 4, "", plot->series[s].label);
     }
+    if (others) {
+        draw_diamond(text, "", LEFT + 12, height - 14);
+        words(text, LEFT + 32, height - 10, "", "the paper's");
+    }
     inmo_text_format(text, "</svg>\n");
 }
 
 /* ---- Bars ---------------------------------------------------------------------------------------------------- */
 
 void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit, const char *const *label,
-                    const double *value, size_t count)
+                    const double *value, const double *other, size_t count)
 {
     enum { NAMES = 190, BAR = 34 };
     struct axis axis = {.low = INFINITY, .high = -INFINITY, .from = NAMES, .to = WIDTH - 90};
-    int bottom = TOP + BAR * (int)count;
-    for (size_t n = 0; n < count; n++)
-        if (isfinite(value[n]) && value[n] > 0) {
-            axis.low = fmin(axis.low, log10(value[n]));
-            axis.high = fmax(axis.high, log10(value[n]));
-        }
+    int bottom = TOP + BAR * (int)count, others = 0;
+    for (size_t n = 0; n < count; n++) {
+        double both[] = {value[n], other[n]};
+        for (int k = 0; k < 2; k++)
+            if (isfinite(both[k]) && both[k] > 0) {
+                axis.low = fmin(axis.low, log10(both[k]));
+                axis.high = fmax(axis.high, log10(both[k]));
+                others |= k;
+            }
+    }
     if (!isfinite(axis.low))
         axis.low = axis.high = 0;
     axis.low = floor(axis.low) == axis.low ? axis.low - 1 : axis.low; /* a bar of length 0 would be invisible */
     choose_decades(&axis, 0);
-    open_picture(text, title, bottom + BOTTOM);
+    open_picture(text, title, bottom + BOTTOM + (others ? LINE : 0));
     for (int n = 0; n < axis.ticks; n++) {
         double at = place(&axis, axis.tick[n]);
         inmo_text_format(text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP,
@@ -234,16 +269,26 @@ void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit,
         words(text, at, bottom + 17, "text-anchor=\"middle\"", axis.name[n]);
     }
     words(text, (axis.from + axis.to) / 2, bottom + 38, "text-anchor=\"middle\"", unit);
+    if (others) {
+        draw_diamond(text, "", NAMES + 5, bottom + 53);
+        words(text, NAMES + 16, bottom + 57, "", "the paper's");
+    }
     for (size_t n = 0; n < count; n++) {
-        double top = TOP + BAR * (double)n + 6;
+        double top = TOP + BAR * (double)n + 6, right = axis.from;
         char number[32];
         words(text, NAMES - 8, top + 15, "text-anchor=\"end\"", label[n]);
         if (!isfinite(value[n]) || value[n] <= 0)
             continue;
+        right = place(&axis, log10(value[n]));
         inmo_text_format(text, "<rect class=\"s%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n",
                          n % COLOURS, axis.from, top, place(&axis, log10(value[n])) - axis.from, BAR - 12);
+        if (isfinite(other[n]) && other[n] > 0) {
+            double at = place(&axis, log10(other[n]));
+            draw_diamond(text, "", at, top + (BAR - 12) / 2.0);
+            right = at + 5 > right && at < right + 60 ? at + 5 : right;
+        }
         inmo_format(number, sizeof number, "%.3g s", value[n]);
-        words(text, place(&axis, log10(value[n])) + 6, top + 15, "", number);
+        words(text, right + 6, top + 15, "", number);
     }
     inmo_text_format(text, "</svg>\n");
 }
@@ -284,13 +329,13 @@ void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct in
         if (isfinite(step[n].other)) {
             double at = place(&axis, step[n].other);
             right = fmax(right, at + 5);
-            inmo_text_format(text, "<path class=\"paper\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", at, middle - 5);
+            draw_diamond(text, "", at, middle);
         }
         inmo_format(number, sizeof number, "%.2f", step[n].value);
         words(text, right + 6, middle + 4, "", number);
     }
     if (others) {
-        inmo_text_format(text, "<path class=\"paper\" d=\"M%d %dl5 5l-5 5l-5 -5z\"/>\n", NAMES + 5, bottom + 27);
+        draw_diamond(text, "", NAMES + 5, bottom + 32);
         words(text, NAMES + 16, bottom + 36, "", "the paper's");
     }
     inmo_text_format(text, "</svg>\n");

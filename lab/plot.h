@@ -9,6 +9,7 @@ struct inmo_plot_series {
     const char *label;
     const double *x, *y;   // (count) x ascending; a non-finite y leaves a gap
     const double *spread;  // (count) drawn as an error bar; NULL: none
+    const double *other;   // (count) reference values, drawn as diamonds; NULL or not finite: none
     size_t count;
 };
 struct inmo_plot {
@@ -18,9 +19,9 @@ struct inmo_plot {
     size_t series_count;
 };
 void inmo_plot_lines(struct inmo_text *text, const struct inmo_plot *plot);
-/* Horizontal bars on a logarithmic axis, one per label. */
+/* Horizontal bars on a logarithmic axis, one per label; reference values (not finite: none) are diamonds. */
 void inmo_plot_bars(struct inmo_text *text, const char *title, const char *unit, const char *const *label,
-                    const double *value, size_t count);
+                    const double *value, const double *other, size_t count);
 
 struct inmo_plot_step {
     const char *label;

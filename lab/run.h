@@ -22,6 +22,7 @@ struct inmo_lab_data {
     const struct inmo_log *log;
     int k_core;
     const char *new_choice;          /* which users and items are new; NULL: the default */
+    const char *paper_recipe;        /* the paper's recipe for this data; NULL: as the options say */
     uint64_t hash;                   /* of the interactions after filtering */
     uint64_t seed;                   /* of the data sets below */
     struct inmo_dataset *dataset[3]; /* by scenario; NULL: not prepared yet */
@@ -35,6 +36,7 @@ struct inmo_lab_run {
     struct inmo_lab_system system;
     enum inmo_scenario trained;
     uint64_t seed;
+    const char *recipe;
     struct inmo_train_options options;
     char *identity; /* JSON object */
     char name[17];  /* hash of it */

@@ -86,6 +86,10 @@ def check_tables(report, page):
         for number, row in enumerate(experiment.get("rows", [])):
             found = rows[number + 1] if number + 1 < len(rows) else []
             expected = [row["label"]] + [cell_text(cell) for cell in row["cells"]]
+            if "trained" in row:
+                how = row["trained"]
+                expected.append(f"d {how['dim']}, {how['loss']} loss, {how['recipe']}, {how['epochs']:g} epochs" if how.get("loss")
+                                else f"closed form, {how['recipe']}")
             expect(len(found) == len(expected) and all(a[0].startswith(b) for a, b in zip(found, expected)),
                    f"{experiment['name']}: the page has {[a[0] for a in found]}, the JSON {expected}")
     for claim, found in zip(report["claims"], page.tables.get("claims", [[]])[1:]):

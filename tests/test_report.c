@@ -93,6 +93,8 @@ static void make_lab(struct made *made, const char *const *experiment, size_t co
         double ndcg = ndcg_of(row, n / SEEDS);
         lab->run_of[n] = n;
         run->system = row->system;
+        run->recipe = row->system.paper_recipe ? "paper:gowalla" : "fast";
+        must(inmo_train_options_init(&run->options, row->system.model, run->recipe, &error));
         run->seed = lab->seed[n % SEEDS];
         snprintf(run->name, sizeof run->name, "%016zx", n);
         run->users = USERS;
@@ -261,6 +263,7 @@ static void find_everything(struct made *made, json_t **findings)
 {
     struct inmo_error error = {0};
     make_lab(made, everything, COUNT(everything));
+    made->lab.paper_data = "Gowalla";
     take_result(made, "NGCF", "<no> & \"never\" | *ever*");
     must(inmo_lab_findings(&made->lab, findings, &error));
 }
@@ -294,6 +297,121 @@ static void test_findings(void **state)
     free_lab(&made);
 }
 
+static const json_t *experiment_in(const json_t *findings, const char *name)
+{
+    json_t *experiment;
+    size_t n;
+    json_array_foreach(json_object_get(findings, "experiments"), n,
+                       experiment) if (strcmp(json_string_value(json_object_get(experiment, "name")), name) ==
+                                       0) return experiment;
+    return NULL;
+}
+
+static const json_t *series_in(const json_t *experiment, size_t panel, const char *label)
+{
+    json_t *series, *panels = json_object_get(experiment, "panels");
+    size_t n;
+    json_array_foreach(json_object_get(json_array_get(panels, panel), "series"), n,
+                       series) if (strcmp(json_string_value(json_object_get(series, "label")), label) ==
+                                   0) return series;
+    return NULL;
+}
+
+static double value_at(const json_t *series, const char *list, size_t n)
+{
+    const json_t *value = json_array_get(json_object_get(series, list), n);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* The paper's numbers stand beside ours, models without templates are lines, and rows say how they were trained. */
+static void test_figures(void **state)
+{
+    static const char *const kept[] = {"dim", "loss", "recipe", "epochs"};
+    struct made made;
+    json_t *findings = NULL, *row, *run;
+    const json_t *templates, *beta, *series;
+    size_t n, of_paper = 0;
+    (void)state;
+    find_everything(&made, &findings);
+    templates = experiment_in(findings, "templates");
+    assert_int_equal(json_array_size(json_object_get(templates, "panels")), 2);
+    series = series_in(templates, 1, "INMO-LGCN, error-sort");
+    assert_int_equal(json_array_size(json_object_get(series, "x")), 10);
+    assert_near(value_at(series, "x", 1), 0.2, 1e-9);
+    assert_near(value_at(series, "paper", 1), 14.47, 1e-9);
+    series = series_in(templates, 1, "LightGCN"); /* from end to end */
+    assert_int_equal(json_array_size(json_object_get(series, "x")), 2);
+    assert_near(value_at(series, "x", 0), 0.1, 1e-9);
+    assert_near(value_at(series, "x", 1), 1, 1e-9);
+    assert_near(value_at(series, "y", 0), value_at(series, "y", 1), 1e-9);
+    assert_near(value_at(series, "paper", 1), 14.04, 1e-9);
+    assert_non_null(series_in(templates, 0, "MF"));
+    assert_null(series_in(templates, 0, "LightGCN"));
+    beta = experiment_in(findings, "beta");
+    assert_near(value_at(series_in(beta, 0, "INMO-MF"), "paper", 2), 14.20, 1e-9);
+    assert_int_equal(json_array_size(json_object_get(experiment_in(findings, "annealing"), "panels")), 2);
+    assert_non_null(series_in(experiment_in(findings, "annealing"), 0, "INMO-MF, no annealing"));
+    row = json_array_get(json_object_get(experiment_in(findings, "time"), "bars"), 1);
+    assert_near(number_in(row, "paper"), 8007, 1e-9);
+    json_array_foreach(json_object_get(experiment_in(findings, "table2"), "rows"), n,
+                       row) for (size_t k = 0; k < COUNT(kept); k++)
+        assert_non_null(json_object_get(json_object_get(row, "trained"), kept[k]) ||
+                                (k == 1 && strstr("EASE iALS GF-CF ItemKNN Popular",
+                                                  json_string_value(json_object_get(row, "label"))))
+                            ? row
+                            : NULL);
+    json_array_foreach(json_object_get(findings, "runs"), n, run)
+    {
+        const char *recipe = json_string_value(json_object_get(run, "recipe"));
+        of_paper += strcmp(recipe, "paper:gowalla") == 0;
+        assert_true(json_is_integer(json_object_get(run, "dim")));
+    }
+    assert_int_equal(of_paper, 2 * 5 * SEEDS); /* two models, five weights */
+    json_decref(findings);
+    free_lab(&made);
+}
+
+/* Claims about the paper's other systems, and about a point of a figure. */
+static void test_claims_of_the_text(void **state)
+{
+    struct made made;
+    json_t *claims = json_array();
+    struct inmo_error error = {0};
+    const json_t *claim;
+    (void)state;
+    make_lab(&made, everything, COUNT(everything));
+    must(inmo_lab_claims(&made.lab, claims, &error));
+    claim = claim_of(claims, "INMO-LGCN", "MF"); /* the best rival, 0.40 */
+    assert_non_null(claim);
+    assert_near(number_in(claim, "mean"), 10, 1e-4);
+    assert_non_null(claim_of(claims, "INMO-LGCN-new", "LightGCN-new"));
+    claim = claim_of(claims, "INMO-LGCN, error-sort", "LightGCN");
+    assert_non_null(claim);
+    assert_true(number_in(claim, "mean") < 0); /* 0.1 and a bit against 0.3 */
+    json_array_clear(claims);
+    take_result(&made, "IDCF-LGCN", "no"); /* without all of them nobody is the best */
+    must(inmo_lab_claims(&made.lab, claims, &error));
+    assert_null(claim_of(claims, "INMO-LGCN", "MF"));
+    json_decref(claims);
+    free_lab(&made);
+}
+
+/* The weight of the self-enhanced loss is varied under the paper's recipe, whatever the others have. */
+static void test_paper_recipe_of_a_row(void **state)
+{
+    struct inmo_error error = {0};
+    struct inmo_reproduce_options options;
+    struct inmo_lab_data data = {.paper_recipe = "paper:yelp"};
+    struct inmo_lab_run run = {.system = {"inmo-mf", 0, NULL, -1, -1, 0.1, 0, 1}, .seed = 1};
+    (void)state;
+    inmo_reproduce_options_init(&options);
+    must(inmo_lab_run_plan(&run, &data, &options, &error));
+    assert_string_equal(run.recipe, "paper:yelp");
+    assert_string_equal(run.options.loss, "bpr");
+    assert_true(run.options.dropout == 0.5 && run.options.self_weight == 0.1);
+    inmo_lab_run_free(&run);
+}
+
 /* ---- A run while memory is short ----------------------------------------------------------------------------- */
 
 static long json_left = -1; /* allocations of jansson until one fails; negative: none does */
@@ -314,7 +432,8 @@ static void test_run_without_memory(void **state)
     inmo_reproduce_options_init(&options);
     for (long n = -1; !done; n++) { /* first without a failure */
         struct inmo_error error = {0};
-        struct inmo_lab_run run = {.system = {"popular", 0, NULL, -1, -1, -1, 0}, .trained = INMO_NEW_USERS_ITEMS};
+        struct inmo_lab_run run = {.system = {"popular", 0, NULL, -1, -1, -1, 0, 0},
+                                   .trained = INMO_NEW_USERS_ITEMS};
         enum inmo_status status;
         const json_t *found;
         const char *reason;
@@ -346,7 +465,7 @@ static void identity_of(const char *model, double templates, enum inmo_scenario 
     struct inmo_error error = {0};
     struct inmo_reproduce_options options;
     struct inmo_lab_data data = {.hash = 1, .new_choice = choice};
-    struct inmo_lab_run run = {.system = {model, templates, NULL, -1, -1, -1, 0}, .trained = trained, .seed = 1};
+    struct inmo_lab_run run = {.system = {model, templates, NULL, -1, -1, -1, 0, 0}, .trained = trained, .seed = 1};
     inmo_reproduce_options_init(&options);
     must(inmo_lab_run_plan(&run, &data, &options, &error));
     snprintf(identity, 4096, "%s", run.identity);
@@ -431,6 +550,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_findings),
         cmocka_unit_test(test_choice_in_identity),
         cmocka_unit_test(test_templates_in_identity),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_claims_of_the_text),
+        cmocka_unit_test(test_paper_recipe_of_a_row),
         cmocka_unit_test_setup_teardown(test_run_without_memory, enter_directory, leave_directory),
     };
     json_set_alloc_funcs(short_allocation, free);
