@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import math
 import signal
@@ -73,8 +74,12 @@ class _Tqdm:
 
 
 def _make_bar() -> Any:
+    """A widget in a notebook that can have one, else a line of text: tqdm's, or our own without tqdm."""
     try:
-        from tqdm.auto import tqdm
+        if _in_notebook() and importlib.util.find_spec("ipywidgets"):
+            from tqdm.notebook import tqdm
+        else:
+            from tqdm.std import tqdm
     except ImportError:
         return _Line()
     return _Tqdm(tqdm)

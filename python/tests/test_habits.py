@@ -63,7 +63,7 @@ def test_callback_faults_end_the_call(data):
 def test_progress_on_request(data, capsys, monkeypatch):
     inmo.train(data, dim=4, epochs=2, progress=True)
     assert "training" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setitem(sys.modules, "tqdm.std", None)
     inmo.train(data, dim=4, epochs=2, progress=True)
     assert "training" in capsys.readouterr().err
     inmo.train(data, dim=4, epochs=2, progress=False)

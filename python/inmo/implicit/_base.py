@@ -102,6 +102,7 @@ class RecommenderBase:
         self._item_of_row: Optional[np.ndarray] = None
         self._user_of_row: Optional[np.ndarray] = None
         self._stale = False
+        self._seconds = float("nan")
         # what partial fits have changed: of users (True), item -> there or not; of items (False) likewise
         self._delta: Dict[bool, Dict[int, Dict[int, bool]]] = {True: {}, False: {}}
 
@@ -169,6 +170,12 @@ class RecommenderBase:
             except ArithmeticError as fault:
                 raise ModelFitError(str(fault)) from None
         self._take(Model(pointer), rows.users, rows.items)
+        self._seconds = float(report.seconds)
+
+    @property
+    def trained_seconds(self) -> float:
+        """What the library took to train, without what Python adds to it."""
+        return self._seconds
 
     def _dataset(self, rows: Rows) -> Dataset:
         from .._options import Options
