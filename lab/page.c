@@ -85,7 +85,7 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
         add(text, html ? "</th>" : " |");
     }
     if (has_training)
-        add(text, html ? "<th>Trained</th>" : " Trained |");
+        add(text, html ? "<th class=\"how\">Trained</th>" : " Trained |");
     add(text, html ? "</tr></thead><tbody>\n" : "\n|---|");
     for (c = 0; !html && c < json_array_size(columns); c++)
         add(text, "---:|");
@@ -278,7 +278,8 @@ static const char style[] =
     "th,td{padding:.3rem .9rem;border-bottom:1px solid var(--rule);text-align:right;vertical-align:top}"
     "tbody th{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}"
     "th:first-child{text-align:left;padding-left:0}tbody tr:hover{background:var(--card)}b{color:var(--c0)}"
-    "td.how{text-align:left;color:var(--soft);font-size:.85rem}td.y{color:var(--c2);font-weight:600}td.n{color:var("
+    ".how.how{text-align:left}td.how{color:var(--soft);font-size:.85rem}td.y{color:var(--c2);font-weight:600}td.n{"
+    "color:var("
     "--c1)}td.u{color:var(--soft)}\n"
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.2rem;margin:1rem 0}"
     "svg{width:100%;max-width:44rem;background:var(--card);border-radius:8px}svg text{font:12px "

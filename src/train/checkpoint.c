@@ -38,15 +38,23 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
     size_t count;
     const struct inmo_setting *settings = inmo_train_settings(&count);
     uint64_t hash = inmo_trainer_data_hash(data);
-    if (graph->origin) /* rows are in this order, and an SVD on another processor may give another one */
+    struct inmo_train_options neutral;
+    inmo_recipe_plain(&neutral, inmo_model_kind_find(options->model));
+    neutral.model = ""; /* it always counts */
+    if (graph->origin)  /* rows are in this order, and an SVD on another processor may give another one */
         hash = XXH3_64bits_withSeed(graph->origin, (size_t)graph->nodes * sizeof *graph->origin, hash);
     for (size_t n = 0; n < inmo_train_settings_of_model(); n++)
         if (!inmo_train_setting_may_differ(settings + n, options)) {
-            char *value = inmo_settings_json(settings + n, 1, options);
-            if (!value)
-                return inmo_fail_memory(error, "the checkpoint");
-            hash = XXH3_64bits_withSeed(value, strlen(value), hash);
+            char *value = inmo_settings_json(settings + n, 1, options),
+                 *ordinary = inmo_settings_json(settings + n, 1, &neutral);
+            int failed = !value || !ordinary;
+            /* Neutral ones do not count, so that a checkpoint outlives options that the program gets later. */
+            if (!failed && strcmp(value, ordinary) != 0)
+                hash = XXH3_64bits_withSeed(value, strlen(value), hash);
+            inmo_free(ordinary);
             inmo_free(value);
+            if (failed)
+                return inmo_fail_memory(error, "the checkpoint");
         }
     *fingerprint = hash;
     return INMO_OK;

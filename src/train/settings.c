@@ -155,10 +155,6 @@ int inmo_train_setting_may_differ(const struct inmo_setting *setting, const stru
 {
     if (setting->offset == AT(epochs)) /* the schedule spans all epochs */
         return strcmp(options->schedule, "constant") == 0;
-    if (setting->offset == AT(l2_on)) /* while it is neutral, checkpoints from before there was a choice go on */
-        return strcmp(options->l2_on, "rows") == 0;
-    if (setting->offset == AT(attention)) /* likewise */
-        return strcmp(options->attention, "own") == 0;
     return setting->offset == AT(patience);
 }
 
