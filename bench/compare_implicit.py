@@ -48,8 +48,8 @@ GRIDS = {
     "cosine": ({"K": [20, 50, 100, 200]}, {"K": [20, 50, 100, 200]}),
     "BM25": ({"K": [50, 200], "K1": [1.2], "B": [0.25, 0.75]}, {"K": [50, 200], "K1": [1.2], "B": [0.25, 0.75]}),
     "BPR": (
-        {"factors": [64], "iterations": [30, 100], "learning_rate": [0.01, 0.05], "regularization": [0.01, 0.1]},
-        {"factors": [64], "iterations": [10, 20], "learning_rate": [0.002, 0.005], "regularization": [1e-6, 1e-4]},
+        {"factors": [64], "iterations": [30, 100], "learning_rate": [0.01, 0.05], "regularization": [0.01]},
+        {"factors": [64], "iterations": [10, 20], "learning_rate": [0.005, 0.02]},
     ),
 }
 # Found by --tune on split seed 11.

@@ -142,8 +142,8 @@ def options(command: str, model: str = "inmo-lightgcn", recipe: str = "fast") ->
     >>> import inmo
     >>> [option.default for option in inmo.options("prepare") if option.name == "split"]
     ['70/10/20']
-    >>> [option.expected for option in inmo.options("train") if option.name == "dim"]
-    ['a whole number from 1 to 4096']
+    >>> [option.expected for option in inmo.options("train") if option.name == "patience"]
+    ['a whole number from 1 to 1000000']
     """
     if command not in OPTIONS:
         raise UsageError(f"command: found {command!r}, expected one of {', '.join(OPTIONS)}")
