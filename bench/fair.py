@@ -22,10 +22,13 @@ LOGS = {
 }
 CHOSEN_ON = list(LOGS)[:5]
 
-# Thirty settings each, the same for all logs.
+# The same for all logs; thirty settings of iALS.
 GRIDS = {
     "ials": ["--search", "dim=128|256,unobserved=0.003|0.01|0.03|0.1|0.3,l2=0.002|0.007|0.02",
              "--epochs", "12", "--eval-every", "3", "--patience", "3"],
+    "ease": ["--search", "l2=10|30|100|300|1000|3000"],
+    "gf-cf": ["--search", "dim=32|64|128|256|512,low-pass=0.1|0.2|0.3|0.5|1"],
+    "item-knn": ["--search", "neighbours=20|50|100|200|400,shrinkage=0|5|20|50|100"],
 }
 
 
@@ -61,11 +64,11 @@ def main():
     parser.add_argument("logs", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--inmo", default="build/inmo")
-    parser.add_argument("--model", nargs="*", default=list(GRIDS))
-    parser.add_argument("--data", nargs="*", default=list(LOGS))
+    parser.add_argument("--model", nargs="*", default=list(GRIDS), choices=list(GRIDS))
+    parser.add_argument("--data", nargs="*", default=list(LOGS), choices=list(LOGS))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    print("| model | data | default | best of 30 | its settings | default / best |\n|---|---|---|---|---|---|")
+    print("| model | data | default | best of the grid | its settings | default / best |\n|---|---|---|---|---|---|")
     for model in given.model:
         for name in given.data:
             folder = prepared(given.inmo, given.logs, given.out, name)
