@@ -240,7 +240,10 @@ static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experim
                               100 * json_number_value(score), NAN, NAN);
             }
         }
-        add_panel(panels, title[scenario[k]], series);
+        if (json_array_size(series) > 0) /* with --finished there may be none */
+            add_panel(panels, title[scenario[k]], series);
+        else
+            json_decref(series);
     }
 }
 
