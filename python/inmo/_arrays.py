@@ -108,8 +108,10 @@ class Rows:
             counts = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
             indptr, indices = counts[indptr], indices[keep]
         self.users, self.items = users, items
-        self.offset = np.ascontiguousarray(indptr, dtype=np.int64)
-        self.item = np.ascontiguousarray(indices, dtype=np.int32)
+        self.offset = indptr if indptr.dtype == np.int64 else indptr.astype(np.int64)
+        self.item = indices if indices.dtype == np.int32 else indices.astype(np.int32)
+        if not (self.offset.flags.c_contiguous and self.item.flags.c_contiguous):
+            self.offset, self.item = np.ascontiguousarray(self.offset), np.ascontiguousarray(self.item)
 
     @staticmethod
     def _check_values(values: np.ndarray, what: str, positive: bool) -> Optional[np.ndarray]:
@@ -118,7 +120,9 @@ class Rows:
             return None if values.all() else values
         if not len(values):
             return None
-        least = values.min()
+        least = values.min()  # NaN if there is one
+        if not positive and least > 0:
+            return None
         if values.dtype.kind == "f" and not np.isfinite(values.sum()):
             if not np.isfinite(values).all():
                 raise InputError(f"{what}: found a value that is not finite, expected positive numbers")

@@ -294,8 +294,10 @@ class RecommenderBase:
         """As implicit's item-item models: one list is as long as it is, and has all of ``items``."""
         if not single:
             return ids, scores
-        kept = ids[0] >= 0
-        one, its = ids[0][kept], scores[0][kept].astype(np.float64)
+        one, its = ids[0], scores[0].astype(np.float64)
+        if len(one) and one[-1] < 0:
+            kept = one >= 0
+            one, its = one[kept], its[kept]
         if items is not None:
             missing = np.setdiff1d(np.asarray(items), one)
             if missing.size:
@@ -309,13 +311,15 @@ class RecommenderBase:
             return np.zeros(count + 1, np.int64), np.empty(0, np.int32)
         rows = Rows(matrix, positive=False)
         item = rows.item
-        if len(item) and (int(item.max()) >= self._items or int(item.min()) < 0):
+        if len(item) and int(item.view(np.uint32).max()) >= self._items:  # negative ones are high then
             if int(item.min()) < 0 or int(item.max()) >= rows.items:
                 raise ValueError(f"user_items: found item {item.min()} to {item.max()}, expected 0 to {rows.items - 1}")
             item = np.where(item < self._items, item, -1).astype(np.int32)  # wider than the model: unknown items
-        if self._item_row is not None and len(item):
-            item = np.where(item >= 0, self._item_row[item], -1).astype(np.int32)
-        return rows.offset, np.ascontiguousarray(item)
+            if self._item_row is not None:
+                item = np.where(item >= 0, self._item_row[item], -1).astype(np.int32)
+        elif self._item_row is not None:
+            item = self._item_row[item]
+        return rows.offset, item
 
     def _user_rows(self, userid: Any) -> np.ndarray:
         ids = int_array(userid, "userid")
@@ -342,7 +346,9 @@ class RecommenderBase:
     def _items_of(self, rows: np.ndarray) -> np.ndarray:
         if self._item_of_row is None:
             return rows
-        found: np.ndarray = np.where(rows >= 0, self._item_of_row[rows], -1).astype(np.int32)
+        found: np.ndarray = self._item_of_row[rows]
+        if rows.size and rows[:, -1].min() < 0:  # lists that are shorter
+            found = np.where(rows >= 0, found, -1).astype(np.int32)
         return found
 
     def rank_items(
