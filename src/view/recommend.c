@@ -91,6 +91,26 @@ static enum inmo_status rank_by_vectors(struct inmo_list_request *request, struc
     return status;
 }
 
+/* Adds the items whose scores are above the k-th best so far: few after the first tile, which the vector comparison
+ * finds without looking at each. hit has room for a tile. */
+enum { TILE = 1024 };
+static void take_scores(const struct inmo_snapshot *snapshot, struct inmo_list_task *task, const float *score,
+                        int32_t *hit)
+{
+    int32_t items = snapshot->graph->items;
+    for (int32_t begin = 0; begin < items; begin += TILE) {
+        int32_t tile = items - begin < TILE ? items - begin : TILE;
+        int32_t hits = inmo_kernels()->above(tile, score + begin, inmo_top_bound(&task->top), hit);
+        for (int32_t h = 0; h < hits; h++) {
+            int32_t i = begin + hit[h];
+            if (score[i] > inmo_top_bound(&task->top) && !(snapshot->unoffered && snapshot->unoffered[i]) &&
+                inmo_task_may_list(task, i))
+                inmo_top_add(&task->top, score[i], i);
+        }
+    }
+    inmo_top_sort(&task->top);
+}
+
 /* Systems and heads: computes all scores of a few people at a time. */
 static enum inmo_status rank_by_scores(struct inmo_list_request *request, struct inmo_error *error)
 {
@@ -99,10 +119,11 @@ static enum inmo_status rank_by_scores(struct inmo_list_request *request, struct
     int32_t items = snapshot->graph->items, most = snapshot->scorer.fill.users, people;
     struct inmo_history history[MOST];
     struct inmo_list_task *of[MOST];
+    int32_t *hit = inmo_work_take(request->work, TILE, sizeof *hit);
     size_t n = 0;
     most = most < 1 ? 1 : most > MOST ? MOST : most;
     most = (size_t)most < request->tasks ? most : (int32_t)request->tasks;
-    if (inmo_work_score_space(request->work, snapshot, most) != 0)
+    if (!hit || inmo_work_score_space(request->work, snapshot, most) != 0)
         return inmo_fail_memory(error, "the scores");
     while (n < request->tasks) {
         for (people = 0; people < most && n < request->tasks; n++)
@@ -112,14 +133,8 @@ static enum inmo_status rank_by_scores(struct inmo_list_request *request, struct
             }
         if (people > 0)
             inmo_scorer_fill(&snapshot->scorer, history, people, request->work->scratch, request->work->score);
-        for (int32_t p = 0; p < people; p++) {
-            const float *score = request->work->score + (size_t)p * (size_t)items;
-            for (int32_t i = 0; i < items; i++)
-                if (score[i] > inmo_top_bound(&of[p]->top) && !(snapshot->unoffered && snapshot->unoffered[i]) &&
-                    inmo_task_may_list(of[p], i))
-                    inmo_top_add(&of[p]->top, score[i], i);
-            inmo_top_sort(&of[p]->top);
-        }
+        for (int32_t p = 0; p < people; p++)
+            take_scores(snapshot, of[p], request->work->score + (size_t)p * (size_t)items, hit);
     }
     return INMO_OK;
 }
