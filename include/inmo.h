@@ -351,8 +351,11 @@ struct inmo_train_options {
     double key_learning_rate;  /* idcf: of the first stage; 0: learning_rate */
     double annealing;          /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     double popularity;         /* gamma: an item's representation is scaled by degree^gamma */
-    double walks;              /* weight of short walks beside the product of vectors; 0: none */
+    double walks;              /* weight of short walks beside the product of vectors; 0: none; INMO_AUTO: chosen */
     int walk_neighbours;       /* items that walks from one item lead to, at most */
+    double links;              /* weight of item links beside the product of vectors; 0: none; INMO_AUTO: chosen */
+    int link_neighbours;       /* items that an item is predicted from, at most */
+    double link_ridge;         /* ridge of these predictions; INMO_AUTO (default): chosen */
     const char *eval_alpha;    /* one|reached|next: the alpha used outside training */
     double user_templates;     /* share of users in training that are templates (idcf: have keys), (0, 1] */
     double item_templates;     /* share of items in training that are templates (idcf: have keys), (0, 1] */
@@ -513,6 +516,7 @@ struct inmo_eval_options {
     int without_new;        /* inductive scenarios: 1: do not observe what came after training; default 0 */
     const char *eval_alpha; /* one|reached; default NULL: as the model was trained */
     double walks;           /* weight of short walks; default -1: as trained */
+    double links;           /* weight of item links; default -1: as trained */
     int walk_neighbours;    /* default 0: as trained */
 };
 INMO_API void inmo_eval_options_init_sized(struct inmo_eval_options *options, size_t size);

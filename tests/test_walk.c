@@ -54,16 +54,18 @@ static void test_collect(void **state)
     struct inmo_error error = {0};
     struct inmo_graph *graph = random_graph_of(50, 200, 0.06, 6);
     struct inmo_walks *walks = NULL;
-    struct inmo_walk_space space = {0};
+    struct inmo_sums space = {0};
     int32_t item[200];
     float value[200];
     (void)state;
     must(inmo_walks_make(graph, 1, 0, 5, NULL, &walks, &error));
-    assert_int_equal(inmo_walk_space_make(&space, 200), 0);
+    assert_int_equal(inmo_sums_make(&space, 200), 0);
     for (int32_t u = 0; u < graph->users; u++) {
         int32_t count = (int32_t)inmo_graph_degree(graph, u), at = 0;
         const int32_t *node = graph->neighbour + graph->offset[u];
-        int32_t found = inmo_walks_collect(walks, node, count, graph->users, &space, item, value);
+        int32_t found;
+        inmo_walks_add(walks, node, count, graph->users, &space);
+        found = inmo_sums_collect(&space, item, value);
         assert_true(found <= inmo_walks_most(walks, count));
         for (int32_t i = 0; i < graph->items; i++) {
             double expected = 0;
@@ -76,7 +78,7 @@ static void test_collect(void **state)
         }
         assert_int_equal(at, found);
     }
-    inmo_walk_space_free(&space);
+    inmo_sums_free(&space);
     inmo_walks_free(walks);
     inmo_graph_free(graph);
 }
@@ -98,11 +100,14 @@ static void test_ranking(void **state)
                             .who = who,
                             .count = USERS,
                             .k = K};
+    struct inmo_beside beside = {.graph = graph};
     int changed = 0;
     (void)state;
-    must(inmo_walks_make(graph, 40, 0, 6, NULL, &walks, &error));
+    must(inmo_walks_make(graph, 1, 0, 6, NULL, &walks, &error));
+    beside.walks = walks;
     for (int32_t n = 0; n < ITEMS * walks->k; n++)
-        walks->weight[n] = roundf(8 * walks->weight[n]) / 8;
+        walks->weight[n] = roundf(8 * 40 * walks->weight[n]) / 8;
+    walks->factor = 1;
     for (int32_t n = 0; n < (USERS + ITEMS) * DIM; n++)
         vector[n] = (float)inmo_random_below(inmo_random(9, (uint64_t)n), 5) - 2;
     for (int32_t u = 0; u < USERS; u++)
@@ -113,7 +118,7 @@ static void test_ranking(void **state)
         int32_t candidates = job.candidates;
         job.candidate = some ? candidate : NULL;
         job.candidates = some ? candidates : 0;
-        job.walks = walks;
+        job.beside = &beside;
         job.top_item = expected;
         must(inmo_rank_reference(&job, &error));
         job.top_item = found;
@@ -122,7 +127,7 @@ static void test_ranking(void **state)
             must(inmo_rank(&job, NULL, &error));
             assert_memory_equal(found, expected, sizeof found);
         }
-        job.walks = NULL;
+        job.beside = NULL;
         must(inmo_rank(&job, NULL, &error));
         changed += memcmp(found, expected, sizeof found) != 0;
         job.candidates = candidates;

@@ -51,6 +51,15 @@ enum inmo_status inmo_lapack_cholesky(char triangle, int n, float *a, int stride
     return status_of(info);
 }
 
+enum inmo_status inmo_lapack_solve(int n, float *a, float *b)
+{
+    /* a lower triangle by rows is an upper one by columns */
+    lapack_int info = LAPACKE_spotrf_work(LAPACK_COL_MAJOR, 'U', n, a, n);
+    if (!info)
+        info = LAPACKE_spotrs_work(LAPACK_COL_MAJOR, 'U', n, 1, a, n, b, n);
+    return status_of(info);
+}
+
 enum inmo_status inmo_lapack_invert_triangle(char triangle, int n, float *a, int stride, float *work)
 {
     int upper = triangle == 'U';

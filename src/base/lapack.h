@@ -12,6 +12,9 @@
 /* The Cholesky factor of the symmetric a, in the triangle ('U' or 'L') it is given in. work: (n, n). NUMERIC when a
  * is not positive definite. */
 enum inmo_status inmo_lapack_cholesky(char triangle, int n, float *a, int stride, float *work);
+/* Solves a x = b for a symmetric positive definite a (n, n), of which the lower triangle is read; a is used up, b
+ * becomes x. NUMERIC when a is not positive definite. */
+enum inmo_status inmo_lapack_solve(int n, float *a, float *b);
 /* The inverse of a triangular a. work: (n, n). NUMERIC when it is singular. */
 enum inmo_status inmo_lapack_invert_triangle(char triangle, int n, float *a, int stride, float *work);
 /* a (rows, columns) = q r by Householder reflections; a becomes q, r (columns, columns) is upper triangular. */

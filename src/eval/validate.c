@@ -109,3 +109,71 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
     *ndcg = sum.ndcg;
     return INMO_OK;
 }
+
+/* Every so-manieth user, so that at most INMO_WEIGH_USERS remain. */
+static enum inmo_status thin_out(const struct inmo_validation *validation, int32_t **who, int32_t *count,
+                                 struct inmo_error *error)
+{
+    int32_t step = (validation->count + INMO_WEIGH_USERS - 1) / INMO_WEIGH_USERS;
+    *count = 0;
+    *who = inmo_alloc((size_t)validation->count, sizeof **who);
+    if (!*who)
+        return inmo_fail_memory(error, "validation");
+    for (int32_t n = 0; n < validation->count; n += step)
+        (*who)[(*count)++] = validation->who[n];
+    return INMO_OK;
+}
+
+static struct inmo_weighing weighing_of(const struct inmo_validation *validation, const struct inmo_scorer *scorer,
+                                        const int32_t *who, int32_t count)
+{
+    return (struct inmo_weighing){.scorer = scorer,
+                                  .truth = validation->truth,
+                                  .seen = validation->seen,
+                                  .who = who,
+                                  .count = count,
+                                  .k = validation->k,
+                                  .only_seen = validation->candidate != NULL};
+}
+
+enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, struct inmo_scorer *scorer,
+                                       double walks, double links, struct inmo_weights *weights,
+                                       struct inmo_error *error)
+{
+    struct inmo_weighing weighing;
+    int32_t *who = NULL, count = 0;
+    enum inmo_status status = thin_out(validation, &who, &count, error);
+    if (!status) {
+        weighing = weighing_of(validation, scorer, who, count);
+        weighing.walks = walks;
+        weighing.links = links;
+        status = inmo_weigh(&weighing, weights, error);
+    }
+    if (!status && scorer->beside.walks)
+        scorer->beside.walks->factor = (float)weights->walks;
+    if (!status && scorer->beside.links)
+        scorer->beside.links->factor = (float)weights->links;
+    inmo_free(who);
+    return status;
+}
+
+enum inmo_status inmo_validation_best_links(const struct inmo_validation *validation,
+                                            const struct inmo_scorer *scorer, struct inmo_links *const *links,
+                                            int count, int *best, struct inmo_error *error)
+{
+    struct inmo_weighing weighing;
+    int32_t *who = NULL, users = 0;
+    double highest = -1;
+    enum inmo_status status = thin_out(validation, &who, &users, error);
+    for (int n = 0; n < count && !status; n++) {
+        double ndcg = 0;
+        weighing = weighing_of(validation, scorer, who, users);
+        status = inmo_weigh_links_alone(&weighing, links[n], &ndcg, error);
+        if (!status && ndcg > highest) {
+            highest = ndcg;
+            *best = n;
+        }
+    }
+    inmo_free(who);
+    return status;
+}

@@ -5,7 +5,7 @@
 
 #include "base/csr.h"
 #include "base/status.h"
-#include "score/scorer.h"
+#include "eval/weigh.h"
 
 struct inmo_validation;
 /* truth: items to find; seen: items to mask; both are borrowed. only_seen: 1 if items without training interactions
@@ -18,5 +18,15 @@ void inmo_validation_free(struct inmo_validation *validation);
 /* Mean NDCG@k over the users with truth items, or over the sample, by the scorer as it was last refreshed. */
 enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_scorer *scorer,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error);
+
+/* Chooses the weights of the scorer's walks and links (-1: to be chosen, else given) on a sample of the users, and
+ * sets them. */
+enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, struct inmo_scorer *scorer,
+                                       double walks, double links, struct inmo_weights *weights,
+                                       struct inmo_error *error);
+/* Which of several sets of links ranks best by itself, on the same sample. */
+enum inmo_status inmo_validation_best_links(const struct inmo_validation *validation,
+                                            const struct inmo_scorer *scorer, struct inmo_links *const *links,
+                                            int count, int *best, struct inmo_error *error);
 
 #endif

@@ -10,6 +10,7 @@
 #include "model/recipe.h"
 #include "model/seam.h"
 #include "model/system.h"
+#include "model/links.h"
 
 /* A row of the table of models (table.c): provider and backbone, with or without a head, or a standalone system. */
 struct inmo_model_kind {
@@ -49,7 +50,7 @@ static inline int inmo_kind_offers_unchosen(const struct inmo_model_kind *kind)
     return kind->system ? kind->system->new_items : kind->provider->templates;
 }
 
-/* Whether walks can be added to the score: it must be a dot product. */
+/* Whether walks and links can be added to the score: it must be a dot product. */
 static inline int inmo_kind_takes_walks(const struct inmo_model_kind *kind)
 {
     return kind->provider && !kind->head;
@@ -57,6 +58,8 @@ static inline int inmo_kind_takes_walks(const struct inmo_model_kind *kind)
 
 /* Default number of walk neighbours kept for each item (score/walk.h). */
 enum { INMO_WALK_NEIGHBOURS = 30 };
+/* The same of links (score/link_solve.h). */
+enum { INMO_LINK_NEIGHBOURS = 100 };
 
 struct inmo_model {
     const struct inmo_model_kind *kind;
@@ -66,6 +69,9 @@ struct inmo_model {
     double popularity;               /* exponent of an item's degree in its representation */
     double walks;                    /* weight of short walks in a score (score/walk.h); 0: none */
     int walk_neighbours;             /* most walk neighbours of each item */
+    double links;                    /* weight of item links in a score (score/links.h); 0: none */
+    struct inmo_link_rule link_rule; /* how they were solved, for items that come later */
+    struct inmo_links *linked;       // among the model's items; NULL: not solved yet
     int alpha_one;                   /* 1: outside training alpha is 1 instead of alpha_reached */
     int shared_attention;            /* idcf: see struct inmo_binding */
     struct inmo_idmap users, items;  // those with training interactions

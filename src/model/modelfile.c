@@ -2,6 +2,7 @@
  *
  *     users.offset users.text items.offset items.text      external ids
  *     train.offset train.item valid.offset valid.item      interactions among them, by user
+ *     links.offset links.item links.weight                 item links, by item of the history, if it has any
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
  *                                                          or the table, users then items
@@ -51,7 +52,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     int32_t user_rows = 0, *template_item = NULL;
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
-    struct inmo_tensor tensor[12 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    char links[48], link_neighbours[16], link_ridge[48], link_share[48];
+    struct inmo_tensor tensor[15 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[] = {
         {"model", model->kind->name},
@@ -61,6 +63,10 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         {"popularity", popularity},
         {"walks", walks},
         {"walk_neighbours", neighbours},
+        {"links", links},
+        {"link_neighbours", link_neighbours},
+        {"link_ridge", link_ridge},
+        {"link_share", link_share},
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration},
         {"record", model->record},
@@ -72,6 +78,10 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     inmo_format(popularity, sizeof popularity, "%.17g", model->popularity);
     inmo_format(walks, sizeof walks, "%.17g", model->walks);
     snprintf(neighbours, sizeof neighbours, "%d", model->walk_neighbours);
+    inmo_format(links, sizeof links, "%.17g", model->linked ? model->links : 0);
+    snprintf(link_neighbours, sizeof link_neighbours, "%d", model->link_rule.k);
+    inmo_format(link_ridge, sizeof link_ridge, "%.17g", model->link_rule.ridge);
+    inmo_format(link_share, sizeof link_share, "%.17g", model->link_rule.share);
     tensor[count++] = vector("users.offset", INMO_I64, (int64_t)model->users.count + 1, model->users.offset);
     tensor[count++] = vector("users.text", INMO_U8, model->users.offset[model->users.count], model->users.text);
     tensor[count++] = vector("items.offset", INMO_I64, (int64_t)model->items.count + 1, model->items.offset);
@@ -80,6 +90,12 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     tensor[count++] = vector("train.item", INMO_I32, inmo_csr_count(&model->train), model->train.column);
     tensor[count++] = vector("valid.offset", INMO_I64, (int64_t)model->users.count + 1, model->valid.offset);
     tensor[count++] = vector("valid.item", INMO_I32, inmo_csr_count(&model->valid), model->valid.column);
+    if (model->linked) {
+        int64_t count_of_links = inmo_links_count(model->linked);
+        tensor[count++] = vector("links.offset", INMO_I64, (int64_t)model->items.count + 1, model->linked->offset);
+        tensor[count++] = vector("links.item", INMO_I32, count_of_links, model->linked->item);
+        tensor[count++] = vector("links.weight", INMO_F32, count_of_links, model->linked->weight);
+    }
     if (model->node_of_row) {
         while (user_rows < model->rows && model->node_of_row[user_rows] < model->users.count)
             user_rows++;
@@ -228,6 +244,10 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *popularity = inmo_tensorfile_metadata(model->file, "popularity");
     const char *walks = inmo_tensorfile_metadata(model->file, "walks");
     const char *neighbours = inmo_tensorfile_metadata(model->file, "walk_neighbours");
+    const char *links = inmo_tensorfile_metadata(model->file, "links");
+    const char *link_neighbours = inmo_tensorfile_metadata(model->file, "link_neighbours");
+    const char *link_ridge = inmo_tensorfile_metadata(model->file, "link_ridge");
+    const char *link_share = inmo_tensorfile_metadata(model->file, "link_share");
     const char *eval_alpha = inmo_tensorfile_metadata(model->file, "eval_alpha");
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
@@ -239,13 +259,18 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         return inmo_fail(error, INMO_FORMAT, "%s holds a '%s', which this program does not know", path, name);
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
     model->shared_attention = attention && strcmp(attention, "shared") == 0;
-    /* Files written before --popularity and --walks lack these values. */
+    /* Files written before --popularity, --walks and --links lack these values. */
     if (!whole_number(dim, 1, 8192, &model->dim) || !whole_number(layers, 0, 16, &model->layers) ||
         !real_number(alpha, 0, 1, &model->alpha_reached) ||
         (popularity && !real_number(popularity, -2, 2, &model->popularity)) ||
         (walks && !real_number(walks, 0, 1e6, &model->walks)) ||
         (neighbours && !whole_number(neighbours, 1, 100000, &model->walk_neighbours)) ||
-        (model->walks > 0 && !inmo_kind_takes_walks(model->kind)))
+        (links && !real_number(links, 0, 1e6, &model->links)) ||
+        (link_neighbours && !whole_number(link_neighbours, 0, 100000, &model->link_rule.k)) ||
+        (link_ridge && !real_number(link_ridge, 0, 1e6, &model->link_rule.ridge)) ||
+        (link_share && !real_number(link_share, 0, 1e6, &model->link_rule.share)) ||
+        (model->links > 0 && model->link_rule.k < 1) ||
+        ((model->walks > 0 || model->links > 0) && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
     if (!neighbours)
         model->walk_neighbours = INMO_WALK_NEIGHBOURS;
@@ -254,6 +279,30 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     if (!model->configuration || !model->record)
         return inmo_fail_memory(error, "the model");
     return INMO_OK;
+}
+
+/* Links among the model's items, used where the file has them. */
+static enum inmo_status load_links(const char *path, struct inmo_model *model, struct inmo_error *error)
+{
+    struct inmo_tensor offset, item, weight;
+    enum inmo_status status;
+    if (model->links == 0)
+        return INMO_OK;
+    status = inmo_tensorfile_get(model->file, "links.offset", INMO_I64, (int64_t)model->items.count + 1, 0, &offset,
+                                 error);
+    if (!status)
+        status = inmo_tensorfile_get(model->file, "links.item", INMO_I32, -1, 0, &item, error);
+    if (!status)
+        status = inmo_tensorfile_get(model->file, "links.weight", INMO_F32, item.rows, 0, &weight, error);
+    if (status)
+        return status;
+    if (((const int64_t *)offset.data)[model->items.count] != item.rows)
+        return bad(path, "its links are inconsistent", error);
+    model->linked = inmo_alloc(1, sizeof *model->linked);
+    if (!model->linked)
+        return inmo_fail_memory(error, "the model");
+    *model->linked = (struct inmo_links){model->items.count, 1, offset.data, item.data, weight.data, NULL};
+    return inmo_links_are_sound(model->linked) ? INMO_OK : bad(path, "its links are inconsistent", error);
 }
 
 enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, struct inmo_error *error)
@@ -280,6 +329,8 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
                                   error);
     if (!status)
         status = load_parameters(path, model, &nodes, error);
+    if (!status)
+        status = load_links(path, model, error);
     if (status)
         goto done;
     model->owned_nodes = nodes;

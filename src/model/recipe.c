@@ -13,6 +13,7 @@ static void take_searched(struct inmo_train_options *options, const struct inmo_
     options->l2 = fast->l2;
     options->dim = fast->dim;
     options->walks = fast->walks;
+    options->links = fast->links;
 }
 
 /* Reaches the best quality soonest (docs/results.md). alpha is annealed slowly, and evaluation uses the final
@@ -87,6 +88,8 @@ void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_mod
         .layers = 3,
         .neighbours = 100,
         .walk_neighbours = INMO_WALK_NEIGHBOURS,
+        .link_neighbours = INMO_LINK_NEIGHBOURS,
+        .link_ridge = INMO_AUTO,
         .similarity = "cosine",
         .bm25_k1 = 1.2,
         .bm25_b = 0.75,

@@ -21,7 +21,7 @@ struct inmo_fast_recipe {
     void (*take)(struct inmo_train_options *options, const struct inmo_model_kind *kind);
     double learning_rate, temperature, graph_dropout, l2;
     int dim;
-    double walks;
+    double walks, links;
 };
 
 /* All positives of a user at once against shared negatives, with a spectral start and few passes over the graph. */

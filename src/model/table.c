@@ -23,7 +23,7 @@ static const struct inmo_model_kind kinds[] = {
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 0, 0.3, 0, 0.01, "normal"},
         .amazon_book = {1e-3, 0, 0, 0, 0.01, "normal"},
-        .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, 4},
+        .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, INMO_AUTO, INMO_AUTO},
     },
     {
         .name = "inmo-mf",

@@ -13,9 +13,10 @@
 
 enum { USERS = 192, ITEMS = 1024, MASKS = 4, FILLED = 8 << 20 /* most scores in a filled block */ };
 
-/* What walks add to the scores of a block of users. The entries of user n start at begin[n], ascending. */
-struct walked {
-    struct inmo_walk_space space;
+/* What walks and links add to the scores of a block of users. The entries of user n start at begin[n],
+ * ascending. */
+struct added {
+    struct inmo_sums sums;
     int32_t *item;
     float *value;
     int64_t capacity, begin[USERS + 1], cursor[USERS];
@@ -29,7 +30,7 @@ struct workspace {
     int32_t *hit;      // (ITEMS)
     int64_t *cursor;   // (USERS, MASKS) next masked item
     void *scratch;     // for the fill function
-    struct walked walked;
+    struct added added;
 };
 
 /* Users in a block. With a fill function: as many as it prefers, within FILLED scores. */
@@ -43,9 +44,9 @@ static int32_t block_users(const struct inmo_rank *job)
 
 static void workspace_free(struct workspace *space)
 {
-    inmo_free(space->walked.value);
-    inmo_free(space->walked.item);
-    inmo_walk_space_free(&space->walked.space);
+    inmo_free(space->added.value);
+    inmo_free(space->added.item);
+    inmo_sums_free(&space->added.sums);
     inmo_free(space->scratch);
     inmo_free(space->cursor);
     inmo_free(space->hit);
@@ -64,7 +65,7 @@ static int workspace_make(struct workspace *space, const struct inmo_rank *job)
     space->top_score = inmo_alloc((size_t)USERS * (size_t)job->k, sizeof(float));
     space->hit = inmo_alloc(ITEMS, sizeof(int32_t));
     space->cursor = inmo_alloc((size_t)USERS * MASKS, sizeof(int64_t));
-    if (job->walks && inmo_walk_space_make(&space->walked.space, job->items) != 0)
+    if (job->beside && inmo_sums_make(&space->added.sums, job->items) != 0)
         return -1;
     return space->user && space->score && space->top_score && space->hit && space->cursor && space->scratch ? 0
                                                                                                             : -1;
@@ -107,48 +108,49 @@ static void take_tile(const struct inmo_rank *job, const int32_t *place, int32_t
     *kept = top.count;
 }
 
-/* Collects the walks of a block's users, with items as places among the candidates. 0, or -1 when memory is
+/* Collects what is added for a block's users, with items as places among the candidates. 0, or -1 when memory is
  * short. */
-static int walk_block(const struct inmo_rank *job, const int32_t *place, int32_t first, int32_t count,
-                      struct walked *walked)
+static int collect_block(const struct inmo_rank *job, const int32_t *place, int32_t first, int32_t count,
+                         struct added *added)
 {
-    const struct inmo_graph *graph = job->walks->graph;
+    const struct inmo_graph *graph = job->beside->graph;
     int64_t most = 0, at = 0;
     for (int32_t n = 0; n < count; n++)
-        most += inmo_walks_most(job->walks, inmo_graph_degree(graph, job->who[first + n]));
-    if (most > walked->capacity) {
-        inmo_free(walked->item);
-        inmo_free(walked->value);
-        walked->capacity = most;
-        walked->item = inmo_alloc((size_t)most, sizeof *walked->item);
-        walked->value = inmo_alloc((size_t)most, sizeof *walked->value);
+        most += inmo_beside_most(job->beside, graph->neighbour + graph->offset[job->who[first + n]],
+                                 (int32_t)inmo_graph_degree(graph, job->who[first + n]), graph->users);
+    if (most > added->capacity) {
+        inmo_free(added->item);
+        inmo_free(added->value);
+        added->capacity = most;
+        added->item = inmo_alloc((size_t)most, sizeof *added->item);
+        added->value = inmo_alloc((size_t)most, sizeof *added->value);
     }
-    if (most > 0 && (!walked->item || !walked->value))
+    if (most > 0 && (!added->item || !added->value))
         return -1;
     for (int32_t n = 0; n < count; n++) {
         int32_t u = job->who[first + n], found, kept = 0;
-        int32_t *item = walked->item + at;
-        float *value = walked->value + at;
-        found = inmo_walks_collect(job->walks, graph->neighbour + graph->offset[u],
-                                   (int32_t)inmo_graph_degree(graph, u), graph->users, &walked->space, item, value);
+        int32_t *item = added->item + at;
+        float *value = added->value + at;
+        found = inmo_beside_collect(job->beside, graph->neighbour + graph->offset[u],
+                                    (int32_t)inmo_graph_degree(graph, u), graph->users, &added->sums, item, value);
         for (int32_t e = 0; e < found; e++)
             if (!place || place[item[e]] >= 0) {
                 item[kept] = place ? place[item[e]] : item[e];
                 value[kept++] = value[e];
             }
-        walked->begin[n] = walked->cursor[n] = at;
+        added->begin[n] = added->cursor[n] = at;
         at += kept;
     }
-    walked->begin[count] = at;
+    added->begin[count] = at;
     return 0;
 }
 
-static void add_walks(struct walked *walked, int32_t n, int32_t begin, int32_t end, float *score)
+static void add_sparse(struct added *added, int32_t n, int32_t begin, int32_t end, float *score)
 {
-    int64_t at = walked->cursor[n];
-    for (; at < walked->begin[n + 1] && walked->item[at] < end; at++)
-        score[walked->item[at] - begin] += walked->value[at];
-    walked->cursor[n] = at;
+    int64_t at = added->cursor[n];
+    for (; at < added->begin[n + 1] && added->item[at] < end; at++)
+        score[added->item[at] - begin] += added->value[at];
+    added->cursor[n] = at;
 }
 
 static void rank_products(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
@@ -162,8 +164,8 @@ static void rank_products(const struct inmo_rank *job, const float *item, const 
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, tile, job->dim, 1, space->user, job->dim,
                     item + (size_t)begin * dim, job->dim, 0, space->score, ITEMS);
         for (int32_t n = 0; n < count; n++) {
-            if (job->walks)
-                add_walks(&space->walked, n, begin, begin + tile, space->score + (size_t)n * ITEMS);
+            if (job->beside)
+                add_sparse(&space->added, n, begin, begin + tile, space->score + (size_t)n * ITEMS);
             take_tile(job, place, n, first, begin, tile, space->score + (size_t)n * ITEMS, space, kept + n);
         }
     }
@@ -191,7 +193,7 @@ static int rank_block(const struct inmo_rank *job, const float *item, const int3
     int32_t count = job->count - first < users ? job->count - first : users;
     int32_t kept[USERS] = {0};
     size_t k = (size_t)job->k;
-    if (job->walks && walk_block(job, place, first, count, &space->walked) != 0)
+    if (job->beside && collect_block(job, place, first, count, &space->added) != 0)
         return -1;
     for (int32_t n = 0; n < count; n++)
         for (int m = 0; m < MASKS && job->mask[m]; m++)
@@ -309,10 +311,11 @@ enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_er
             score[i] = !ranked ? -INFINITY : job->fill ? filled[i] : 0;
             for (int j = 0; j < job->dim && ranked; j++)
                 score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
-            for (int64_t e = 0; job->walks && ranked && e < inmo_graph_degree(job->walks->graph, u); e++)
-                score[i] += inmo_walks_between(
-                    job->walks,
-                    job->walks->graph->neighbour[job->walks->graph->offset[u] + e] - job->walks->graph->users, i);
+            for (int64_t e = 0; job->beside && ranked && e < inmo_graph_degree(job->beside->graph, u); e++)
+                score[i] += inmo_beside_between(job->beside,
+                                                job->beside->graph->neighbour[job->beside->graph->offset[u] + e] -
+                                                    job->beside->graph->users,
+                                                i);
         }
         for (int32_t j = 0; j < job->k; j++) {
             int32_t best = -1;

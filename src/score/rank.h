@@ -10,7 +10,7 @@
 #include "base/csr.h"
 #include "base/status.h"
 #include "kernel/top.h"
-#include "score/walk.h"
+#include "score/beside.h"
 
 /* The source of scores that are not dot products. */
 struct inmo_fill {
@@ -24,10 +24,10 @@ struct inmo_fill {
 
 struct inmo_rank {
     int dim;
-    const float *user;              // (users, dim)
-    const float *item;              // (items, dim)
-    const struct inmo_fill *fill;   /* not NULL: used instead of dim, user and item */
-    const struct inmo_walks *walks; /* not NULL: added to the dot products; who must be users of its graph */
+    const float *user;                // (users, dim)
+    const float *item;                // (items, dim)
+    const struct inmo_fill *fill;     /* not NULL: used instead of dim, user and item */
+    const struct inmo_beside *beside; /* not NULL: added to the dot products; who must be users of its graph */
     int32_t items;
     const int32_t *who;  // (count) users to rank for
     int32_t count;

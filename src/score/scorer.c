@@ -35,7 +35,7 @@ static void close_state(struct inmo_scorer *scorer)
 
 void inmo_scorer_close(struct inmo_scorer *scorer)
 {
-    inmo_walks_free(scorer->walks);
+    inmo_beside_free(&scorer->beside);
     inmo_head_source_close(&scorer->head);
     inmo_free(scorer->base);
     inmo_free(scorer->memory);
@@ -61,6 +61,24 @@ static enum inmo_status open_system(struct inmo_scorer *scorer, struct inmo_erro
     return INMO_OK;
 }
 
+/* Walks and links of the graph, unless they are there already. */
+static enum inmo_status put_beside(struct inmo_scorer *scorer, struct inmo_error *error)
+{
+    const struct inmo_model *model = scorer->model;
+    struct inmo_beside *beside = &scorer->beside;
+    enum inmo_status status = INMO_OK;
+    if (model->walks > 0 && !beside->walks) {
+        status = inmo_walks_open(scorer->graph, model->walks, model->popularity, model->walk_neighbours,
+                                 &beside->walks, error);
+        if (!status && !scorer->for_serving)
+            status = inmo_walks_complete(beside->walks, NULL, error);
+    }
+    if (!status && model->links > 0 && !beside->links)
+        status = inmo_links_bind(model, scorer->bound, NULL, &beside->links, error);
+    beside->graph = beside->walks || beside->links ? scorer->graph : NULL;
+    return status;
+}
+
 static enum inmo_status represent(struct inmo_scorer *scorer, double alpha, struct inmo_error *error)
 {
     const struct inmo_model *model = scorer->model;
@@ -80,13 +98,7 @@ static enum inmo_status represent(struct inmo_scorer *scorer, double alpha, stru
                                        scorer->r, graph->users, graph->items, error);
         scorer->fill = scorer->head.fill;
     }
-    if (!status && model->walks > 0 && !scorer->walks) {
-        status =
-            inmo_walks_open(graph, model->walks, model->popularity, model->walk_neighbours, &scorer->walks, error);
-        if (!status && !scorer->for_serving)
-            status = inmo_walks_complete(scorer->walks, NULL, error);
-    }
-    return status;
+    return status ? status : put_beside(scorer, error);
 }
 
 enum inmo_status inmo_scorer_make(struct inmo_scorer *scorer, const struct inmo_model *model,
@@ -142,7 +154,7 @@ void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job)
     job->user = scorer->r;
     job->item = scorer->r + (size_t)scorer->graph->users * (size_t)scorer->dim;
     job->fill = scorer->by_dot ? NULL : &scorer->fill;
-    job->walks = scorer->walks;
+    job->beside = scorer->beside.graph ? &scorer->beside : NULL;
 }
 
 void inmo_scorer_fill(const struct inmo_scorer *scorer, const struct inmo_history *who, int32_t count,

@@ -3,6 +3,7 @@
 #ifndef INMO_SCORE_SCORER_H
 #define INMO_SCORE_SCORER_H
 
+#include "score/beside.h"
 #include "score/head_source.h"
 #include "score/rank.h"
 #include "model/model.h"
@@ -23,7 +24,7 @@ struct inmo_scorer {
     int for_serving;
     /* 1 while open: OpenBLAS is held to the calling thread (base/threads.h), so scoring need not switch it */
     int holds_blas;
-    struct inmo_walks *walks;  // added to dot products; NULL: none
+    struct inmo_beside beside; /* walks and links, added to dot products */
 };
 
 /* for_serving: keeps what folding in needs, and computes walks on demand instead of all at once. Fills *scorer,
@@ -32,7 +33,8 @@ enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_
                                   const struct inmo_model_binding *bound, double alpha, int for_serving,
                                   struct inmo_error *error);
 /* The same in two steps, for parameters that change: make allocates; refresh, which may be called repeatedly,
- * recomputes everything from the current parameters. Walks depend on the graph alone and are computed only once. */
+ * recomputes everything from the current parameters. Walks and links depend on the graph alone and are computed
+ * only once. */
 enum inmo_status inmo_scorer_make(struct inmo_scorer *scorer, const struct inmo_model *model,
                                   const struct inmo_model_binding *bound, int for_serving,
                                   struct inmo_error *error);

@@ -13,7 +13,7 @@
 enum { LOCKS = 64, AHEAD = 4 };
 
 struct inmo_walk_making {
-    // (items) factor of an item where a walk starts, weight / d, and where it ends, d^γ
+    // (items) factor of an item where a walk starts, 1 / d, and where it ends, d^γ
     float *start, *end;
     float *share;                // (users) 1 / d
     _Atomic uint8_t *made;       // (items) 1: the row is computed
@@ -68,7 +68,7 @@ static struct inmo_walk_making *new_making(const struct inmo_graph *graph)
     return making;
 }
 
-enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
+enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double factor, double popularity, int32_t k,
                                  struct inmo_walks **out, struct inmo_error *error)
 {
     struct inmo_walks *walks = inmo_alloc_zero(1, sizeof *walks);
@@ -77,6 +77,7 @@ enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double weight, 
     if (!walks)
         return inmo_fail_memory(error, "the walks between items");
     walks->graph = graph;
+    walks->factor = (float)factor;
     walks->items = graph->items;
     walks->k = k < graph->items ? k : graph->items;
     size = (size_t)graph->items * (size_t)walks->k;
@@ -93,7 +94,7 @@ enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double weight, 
     }
     for (int32_t i = 0; i < graph->items; i++) {
         double degree = (double)inmo_graph_degree(graph, graph->users + i);
-        making->start[i] = (float)(weight / (degree > 0 ? degree : 1));
+        making->start[i] = (float)(1 / (degree > 0 ? degree : 1));
         making->end[i] = (float)pow(degree > 0 ? degree : 1, popularity);
     }
     *out = walks;
@@ -119,10 +120,10 @@ static void make_row(struct inmo_walks *walks, int32_t i, float *sum, int32_t *m
 }
 
 void inmo_walks_need(struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
-                     struct inmo_walk_space *space)
+                     struct inmo_sums *sums)
 {
     for (int32_t n = 0; n < count; n++)
-        make_row(walks, node[n] - first, space->sum, space->met);
+        make_row(walks, node[n] - first, sums->sum, sums->met);
 }
 
 static void complete_row(void *context, int32_t i, float *sum, int32_t *met)
@@ -136,11 +137,11 @@ enum inmo_status inmo_walks_complete(struct inmo_walks *walks, const struct inmo
     return inmo_near_each(walks->items, complete_row, walks, hooks, error);
 }
 
-enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
+enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double factor, double popularity, int32_t k,
                                  const struct inmo_hooks *hooks, struct inmo_walks **out, struct inmo_error *error)
 {
     struct inmo_walks *walks = NULL;
-    enum inmo_status status = inmo_walks_open(graph, weight, popularity, k, &walks, error);
+    enum inmo_status status = inmo_walks_open(graph, factor, popularity, k, &walks, error);
     if (!status)
         status = inmo_walks_complete(walks, hooks, error);
     if (!status)
@@ -148,24 +149,6 @@ enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, 
     else
         inmo_walks_free(walks);
     return status;
-}
-
-int inmo_walk_space_make(struct inmo_walk_space *space, int32_t items)
-{
-    space->sum = inmo_alloc_zero((size_t)items, sizeof *space->sum);
-    space->mark = inmo_alloc_zero((size_t)items / 64 + 1, sizeof *space->mark);
-    space->group = inmo_alloc_zero((size_t)items / 4096 + 1, sizeof *space->group);
-    space->met = inmo_alloc((size_t)items, sizeof *space->met);
-    return space->sum && space->mark && space->group && space->met ? 0 : -1;
-}
-
-void inmo_walk_space_free(struct inmo_walk_space *space)
-{
-    inmo_free(space->met);
-    inmo_free(space->group);
-    inmo_free(space->mark);
-    inmo_free(space->sum);
-    *space = (struct inmo_walk_space){0};
 }
 
 int64_t inmo_walks_most(const struct inmo_walks *walks, int64_t count)
@@ -184,36 +167,18 @@ static void fetch_row(const struct inmo_walks *walks, int32_t item)
     }
 }
 
-int32_t inmo_walks_collect(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
-                           struct inmo_walk_space *space, int32_t *item, float *value)
+void inmo_walks_add(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
+                    struct inmo_sums *sums)
 {
-    int32_t found = 0, groups = walks->items / 4096 + 1;
     size_t k = (size_t)walks->k;
     for (int32_t n = 0; n < count; n++) {
         const int32_t *to = walks->item + (size_t)(node[n] - first) * k;
         const float *weight = walks->weight + (size_t)(node[n] - first) * k;
         if (n + AHEAD < count)
             fetch_row(walks, node[n + AHEAD] - first);
-        for (size_t e = 0; e < k && to[e] >= 0; e++) {
-            space->sum[to[e]] += weight[e];
-            space->mark[to[e] >> 6] |= (uint64_t)1 << (to[e] & 63);
-            space->group[to[e] >> 12] |= (uint64_t)1 << (to[e] >> 6 & 63);
-        }
+        for (size_t e = 0; e < k && to[e] >= 0; e++)
+            inmo_sums_add(sums, to[e], walks->factor * weight[e]);
     }
-    for (int32_t g = 0; g < groups; g++) {
-        for (uint64_t words = space->group[g]; words; words &= words - 1) {
-            int32_t w = g * 64 + __builtin_ctzll(words);
-            for (uint64_t left = space->mark[w]; left; left &= left - 1) {
-                int32_t i = w * 64 + __builtin_ctzll(left);
-                item[found] = i;
-                value[found++] = space->sum[i];
-                space->sum[i] = 0;
-            }
-            space->mark[w] = 0;
-        }
-        space->group[g] = 0;
-    }
-    return found;
 }
 
 float inmo_walks_between(const struct inmo_walks *walks, int32_t j, int32_t i)
@@ -221,6 +186,6 @@ float inmo_walks_between(const struct inmo_walks *walks, int32_t j, int32_t i)
     const int32_t *to = walks->item + (size_t)j * (size_t)walks->k;
     for (int32_t e = 0; e < walks->k && to[e] >= 0; e++)
         if (to[e] == i)
-            return walks->weight[(size_t)j * (size_t)walks->k + (size_t)e];
+            return walks->factor * walks->weight[(size_t)j * (size_t)walks->k + (size_t)e];
     return 0;
 }

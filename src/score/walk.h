@@ -1,7 +1,7 @@
 /* walk.h - random walks of two steps: from an item to one of its users and on to one of that user's items, each
  * chosen uniformly.
  *
- *     P(j -> i) = Σ_{v in N_j ∩ N_i} 1/d_j · 1/d_v,      walks(H, i) = weight · d_i^γ · Σ_{j in H} P(j -> i)
+ *     P(j -> i) = Σ_{v in N_j ∩ N_i} 1/d_j · 1/d_v,      walks(H, i) = factor · d_i^γ · Σ_{j in H} P(j -> i)
  *
  * Vectors of a hundred numbers cannot store what only a few people have in common; walks can. Each item keeps its
  * k heaviest walks. As an addition to a score they are sparse: a history of h items has at most h·k terms. */
@@ -10,12 +10,14 @@
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "score/sums.h"
 
 struct inmo_walks {
-    const struct inmo_graph *graph; /* users of rank.h's jobs are users of this graph */
+    const struct inmo_graph *graph;
     int32_t items, k;
+    float factor;
     int32_t *item;                   // (items, k) where walks from an item end, heaviest first; -1: no more
-    float *weight;                   // (items, k) weight · d_i^γ · P
+    float *weight;                   // (items, k) d_i^γ · P
     struct inmo_walk_making *making; /* which rows are computed, and what computing the others needs */
 };
 
@@ -23,35 +25,24 @@ struct inmo_walks {
 enum { INMO_WALK_MOST = 4000 };
 
 /* Computes no row yet. The graph must outlive the walks. */
-enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
+enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double factor, double popularity, int32_t k,
                                  struct inmo_walks **walks, struct inmo_error *error);
 /* Computes all missing rows, in parallel. Serving threads may compute rows at the same time. */
 enum inmo_status inmo_walks_complete(struct inmo_walks *walks, const struct inmo_hooks *hooks,
                                      struct inmo_error *error);
 /* Opens and completes. */
-enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double weight, double popularity, int32_t k,
+enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double factor, double popularity, int32_t k,
                                  const struct inmo_hooks *hooks, struct inmo_walks **walks,
                                  struct inmo_error *error);
 void inmo_walks_free(struct inmo_walks *walks);
 
-/* Sums of one thread; sum, mark and group are zero between calls. */
-struct inmo_walk_space {
-    float *sum;       // (items)
-    uint64_t *mark;   // (items / 64 + 1) a bit for each non-zero sum
-    uint64_t *group;  // (items / 4096 + 1) a bit for each non-zero word of mark
-    int32_t *met;     // (items) items in the order they were met, while a row is computed
-};
-int inmo_walk_space_make(struct inmo_walk_space *space, int32_t items); /* 0, or -1 when memory is short */
-void inmo_walk_space_free(struct inmo_walk_space *space);
-
 /* Computes the missing rows of these items (node[n] - first). May be called from any number of threads. */
 void inmo_walks_need(struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
-                     struct inmo_walk_space *space);
-/* Collects what the walks from the items of a history (node[n] - first) add to scores: value[n] to item[n],
- * ascending. Their rows must be computed. item and value have room for inmo_walks_most entries. Returns how many
- * there are. */
-int32_t inmo_walks_collect(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
-                           struct inmo_walk_space *space, int32_t *item, float *value);
+                     struct inmo_sums *sums);
+/* Adds what the walks from the items of a history (node[n] - first) say; their rows must be computed. */
+void inmo_walks_add(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
+                    struct inmo_sums *sums);
+/* At most so many items get something from a history of count items. */
 int64_t inmo_walks_most(const struct inmo_walks *walks, int64_t count);
 /* What the walks from item j of a history add to the score of item i. */
 float inmo_walks_between(const struct inmo_walks *walks, int32_t j, int32_t i);

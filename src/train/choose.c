@@ -39,7 +39,7 @@ struct climb {
 static int is_open(const struct inmo_setting *row, const struct inmo_train_options *options)
 {
     const char *field = (const char *)options + row->offset;
-    if (!row->choices)
+    if (!row->choices || inmo_is_weighed(row)) /* those wait for the vectors */
         return 0;
     return (row->type == 'r' && *(const double *)field == INMO_AUTO) ||
            (row->type == 'i' && *(const int *)field == INMO_AUTO);

@@ -88,7 +88,6 @@ static enum inmo_status fill_model(const struct inmo_dataset *data, const struct
     model->layers = kind->backbone && kind->backbone->needs_all ? options->layers : 0;
     model->alpha_one = strcmp(options->eval_alpha, "one") == 0;
     model->popularity = options->popularity;
-    model->walks = options->walks;
     model->walk_neighbours = options->walk_neighbours;
     model->shared_attention =
         kind->provider && kind->provider->frozen_from && strcmp(options->attention, "shared") == 0;

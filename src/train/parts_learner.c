@@ -48,8 +48,9 @@ static enum inmo_status build_graphs(struct parts *parts, struct inmo_error *err
         inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->graph, error);
     if (!status && inmo_steps_over_graph(parts->setup.kind))
         status = inmo_graph_order(&parts->graph, options->order, parts->setup.hooks, error);
-    /* Walks start from histories, which are in the data set's numbers. */
-    if (!status && parts->graph->origin && options->walks > 0 && inmo_csr_count(&data->valid) > 0)
+    /* Walks and links start from histories, which are in the data set's numbers. */
+    if (!status && parts->graph->origin && (options->walks != 0 || options->links != 0) &&
+        inmo_csr_count(&data->valid) > 0)
         status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->data_graph, error);
     return status;
 }
@@ -64,7 +65,7 @@ static void make_view(struct parts *parts)
         .dim = stepper->binding.dim,
         .layers = options->layers,
         .popularity = options->popularity,
-        .walks = options->walks,
+        .walks = options->walks < 0 ? 1 : options->walks, /* weights to be chosen are set in the scorer */
         .walk_neighbours = options->walk_neighbours,
         .rows = stepper->binding.rows,
         .parameter = stepper->parameter,

@@ -74,10 +74,17 @@ static struct inmo_setting table[] = {
     {"popularity", 'r', AT(popularity), -2, 2, NULL, "Model", "GAMMA",
      "Scales an item's representation by its number of interactions to this power; negative values hold back "
      "popular items."},
-    {"walks", 'r', AT(walks), 0, 1e6, NULL, "Model", "WEIGHT",
-     "Weight of two-step walks (item, user, item) from the history in a score; 0: none."},
+    {"walks", 'r', AT(walks), 0, 1e6, "auto", "Model", "WEIGHT",
+     "Weight of two-step walks (item, user, item) from the history in a score; 0: none. auto: chosen by validation."},
     {"walk-neighbours", 'i', AT(walk_neighbours), 1, 100000, NULL, "Model", "K",
      "Number of items that walks from an item lead to: those with the largest weights."},
+    {"links", 'r', AT(links), 0, 1e6, "auto", "Model", "WEIGHT",
+     "Weight of item links, regressions of each item on those most like it, in a score; 0: none. auto: chosen by "
+     "validation."},
+    {"link-neighbours", 'i', AT(link_neighbours), 1, 1000, NULL, "Model", "K",
+     "Number of items that an item is predicted from."},
+    {"link-ridge", 'r', AT(link_ridge), 1e-9, 1e9, "auto", "Model", "LAMBDA",
+     "Ridge of the regressions behind item links. auto: chosen by validation."},
     {"eval-alpha", 's', AT(eval_alpha), 0, 0, "one|reached|next", "Training", "WHICH",
      "Normalization exponent outside training: 1, that of the best epoch, or that of the epoch after it."},
     {"init", 's', AT(init), 0, 0, "normal|kaiming", "Training", "HOW",
@@ -158,6 +165,11 @@ int inmo_train_setting_may_differ(const struct inmo_setting *setting, const stru
     return setting->offset == AT(patience);
 }
 
+int inmo_is_weighed(const struct inmo_setting *setting)
+{
+    return setting->offset == AT(walks) || setting->offset == AT(links) || setting->offset == AT(link_ridge);
+}
+
 int32_t inmo_train_pretraining(const struct inmo_train_options *options)
 {
     const struct inmo_model_kind *kind = inmo_model_kind_find(options->model);
@@ -218,9 +230,10 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
     if (!status && strcmp(options->l2_on, "pairs") == 0 && !inmo_model_kind_find(options->model)->head)
         status = inmo_fail(error, INMO_USAGE,
                            "`l2-on`: found 'pairs', expected rows for %s, which scores by vectors", options->model);
-    if (!status && options->walks > 0 && !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
-        status = inmo_fail(error, INMO_USAGE,
-                           "`walks`: %s has no scores that are products of vectors to add them to", options->model);
+    if (!status && (options->walks != 0 || options->links != 0) &&
+        !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
+        status = inmo_fail(error, INMO_USAGE, "`%s`: %s has no scores that are products of vectors to add them to",
+                           options->walks != 0 ? "walks" : "links", options->model);
     if (!status && options->resume && !options->checkpoint)
         status = inmo_fail(error, INMO_USAGE, "`resume`: no `checkpoint` file to go on from");
     return status;

@@ -12,4 +12,7 @@ int32_t inmo_train_pretraining(const struct inmo_train_options *options);
  * train. */
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options);
 
+/* 1: the setting belongs to what is weighed beside the vectors when these are trained (beside_vectors.h). */
+int inmo_is_weighed(const struct inmo_setting *setting);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "loss/loss.h"
+#include "train/beside_vectors.h"
 #include "train/choose.h"
 #include "train/export.h"
 #include "train/first_stage.h"
@@ -30,6 +31,7 @@ struct run {
     const struct inmo_hooks *hooks;
     struct inmo_model *first_stage;      // the model of a first stage that has just ended, else NULL
     struct inmo_validation *validation;  // NULL: there is no validation data
+    struct inmo_beside_choice beside;    // walks and links
     struct inmo_scorer scorer;           // scores the learner's model; refreshed for each validation
     double start, step_seconds;          /* time of the call; seconds spent in steps */
     double last_shown, last_saved, last_score;
@@ -81,6 +83,8 @@ static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks
     enum inmo_status status;
     set_stage(&run->trainer);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
+    if (!status)
+        status = inmo_beside_weigh(options, run->validation, &run->scorer, &run->beside, error);
     return status ? status : inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
 }
 
@@ -198,13 +202,17 @@ static enum inmo_status set_up_validation(struct run *run, struct inmo_error *er
     const struct inmo_dataset *data = trainer->data;
     enum inmo_status status;
     if (inmo_csr_count(&data->valid) == 0)
-        return INMO_OK;
+        return inmo_beside_start(trainer->options, trainer->learner, NULL, run->hooks, &run->scorer, &run->beside,
+                                 error);
     status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
                                  &run->validation, error);
     if (!status)
         inmo_validation_sample(run->validation, trainer->options->valid_users, trainer->options->seed);
     if (!status)
         status = inmo_scorer_make(&run->scorer, trainer->learner->model, trainer->learner->bound, 0, error);
+    if (!status)
+        status = inmo_beside_start(trainer->options, trainer->learner, run->validation, run->hooks, &run->scorer,
+                                   &run->beside, error);
     return status;
 }
 
@@ -327,15 +335,46 @@ static int32_t epoch_kept(const struct inmo_trainer *trainer)
     return trainer->best_epoch >= 0 ? trainer->best_epoch : trainer->epoch - (is_between && trainer->epoch > 0);
 }
 
+/* Chooses the weights of walks and links beside the vectors that are kept, which need not be the last. */
+static enum inmo_status weigh_best(struct run *run, struct inmo_error *error)
+{
+    struct inmo_trainer *trainer = &run->trainer;
+    const struct inmo_train_options *options = trainer->options;
+    const struct inmo_block *block = &trainer->learner->block;
+    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_reached(options, epoch_kept(trainer));
+    enum inmo_status status;
+    if (!run->beside.chooses)
+        return INMO_OK;
+    if (trainer->best && trainer->best_epoch >= 0)
+        memcpy(block->parameter, trainer->best, inmo_block_size(block) * sizeof(float));
+    status = inmo_scorer_refresh(&run->scorer, alpha, error);
+    return status ? status : inmo_beside_weigh(options, run->validation, &run->scorer, &run->beside, error);
+}
+
 static enum inmo_status finish(struct run *run, struct inmo_model **out, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     struct inmo_model *model = NULL;
+    struct inmo_links *links = NULL;
     enum inmo_status status;
-    inmo_scorer_close(&run->scorer); /* export_model may hand over the model it scores with */
     set_stage(trainer);
+    status = weigh_best(run, error);
+    if (!status && inmo_kind_takes_walks(run->kind))
+        status = inmo_beside_tell(&run->options, &run->beside, run->hooks, &trainer->record, error);
+    links = run->scorer.beside.links;
+    run->scorer.beside.links = NULL;
+    inmo_scorer_close(&run->scorer); /* export_model may hand over the model it scores with */
+    if (status) {
+        inmo_links_free(links);
+        return status;
+    }
     status =
         trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
+    if (!status)
+        status = inmo_beside_finish(trainer->learner->bound ? trainer->learner->bound->graph : NULL, run->hooks,
+                                    links, &run->beside, model, error);
+    else
+        inmo_links_free(links);
     if (!status)
         status = inmo_export_stamp(model, inmo_alpha_reached(trainer->options, epoch_kept(trainer)),
                                    trainer->record, error);

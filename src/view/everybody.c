@@ -142,8 +142,7 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     job->who = stretch->who;
     job->top_item = stretch->top_item;
     job->top_score = stretch->top_score;
-    return stretch->snapshot->scorer.walks ? inmo_walks_complete(stretch->snapshot->scorer.walks, hooks, error)
-                                           : INMO_OK;
+    return inmo_beside_complete(&stretch->snapshot->scorer.beside, hooks, error);
 }
 
 /* Puts the users of a stretch that are ranked together into job.who. Returns how many users it has. */

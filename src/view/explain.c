@@ -44,11 +44,10 @@ static const char *base_name(const struct reasons *reasons)
     return inmo_person_has_row(reasons->snapshot, &reasons->person) ? "(own embedding)" : "(any user)";
 }
 
-/* What walks from item n of the history add to the score. */
-static double walked(const struct reasons *reasons, int32_t n)
+/* What walks and links from item n of the history add to the score. */
+static double added_by(const struct reasons *reasons, int32_t n)
 {
-    const struct inmo_walks *walks = reasons->snapshot->scorer.walks;
-    return walks ? (double)inmo_walks_between(walks, reasons->person.item[n], reasons->wanted) : 0;
+    return inmo_beside_between(&reasons->snapshot->scorer.beside, reasons->person.item[n], reasons->wanted);
 }
 
 static void add_part(struct reasons *reasons, const char *id, double score)
@@ -64,7 +63,8 @@ static void add_item(struct reasons *reasons, int32_t n, double score)
 static int depends_on_history(const struct inmo_snapshot *snapshot)
 {
     const struct inmo_model_kind *kind = snapshot->model->kind;
-    return kind->system || kind->provider->templates || snapshot->model->layers > 0 || snapshot->scorer.walks;
+    return kind->system || kind->provider->templates || snapshot->model->layers > 0 ||
+           snapshot->scorer.beside.graph;
 }
 
 /* Models whose vectors are sums: the dot product of the item's vector with the base and with each term. */
@@ -90,9 +90,9 @@ static enum inmo_status by_vectors(struct reasons *reasons, struct inmo_error *e
     if (snapshot->model->kind->provider)
         add_part(reasons, base_name(reasons), kernels->dot(dim, base, target));
     for (int32_t n = 0; n < person->count && depends_on_history(snapshot); n++) {
-        double walks = walked(reasons, n);
-        reasons->score += walks;
-        add_item(reasons, n, kernels->dot(dim, term + (size_t)n * width, target) + walks);
+        double added = added_by(reasons, n);
+        reasons->score += added;
+        add_item(reasons, n, kernels->dot(dim, term + (size_t)n * width, target) + added);
     }
     return INMO_OK;
 }
@@ -109,11 +109,11 @@ static enum inmo_status by_absence(struct reasons *reasons, struct inmo_error *e
     product = inmo_scorer_pair(&snapshot->scorer, person->r, reasons->wanted);
     rest = reasons->score = product;
     for (int32_t n = 0; n < person->count; n++)
-        rest = reasons->score += walked(reasons, n);
+        rest = reasons->score += added_by(reasons, n);
     for (int32_t n = 0; n < person->count && depends_on_history(snapshot); n++) {
         double lost;
         inmo_person_without(snapshot, person, n, r);
-        lost = product - inmo_scorer_pair(&snapshot->scorer, r, reasons->wanted) + walked(reasons, n);
+        lost = product - inmo_scorer_pair(&snapshot->scorer, r, reasons->wanted) + added_by(reasons, n);
         add_item(reasons, n, lost);
         rest -= lost;
     }
@@ -176,10 +176,10 @@ static enum inmo_status find_reasons(struct reasons *reasons, struct inmo_error 
     const struct inmo_snapshot *snapshot = reasons->snapshot;
     const struct inmo_model_kind *kind = snapshot->model->kind;
     const struct inmo_person *person = &reasons->person;
-    if (snapshot->scorer.walks) {
-        if (inmo_work_walk_space(reasons->work, snapshot->scorer.walks->items) != 0)
+    if (snapshot->scorer.beside.graph) {
+        if (inmo_work_sums(reasons->work, snapshot->graph->items) != 0)
             return inmo_fail_memory(error, "the explanation");
-        inmo_walks_need(snapshot->scorer.walks, person->item, person->count, 0, &reasons->work->walk);
+        inmo_beside_need(&snapshot->scorer.beside, person->item, person->count, 0, &reasons->work->sums);
     }
     if (!snapshot->scorer.by_dot && inmo_work_score_space(reasons->work, snapshot, 1) != 0)
         return inmo_fail_memory(error, "the explanation");

@@ -21,7 +21,7 @@ struct inmo_list_task {
     int32_t *newcomer;  // (newcomers) items newer than the snapshot that may be listed
     float *newcomer_score;
     int32_t newcomers;
-    int32_t *boosted;  // (boosted_count) items that walks reach
+    int32_t *boosted;  // (boosted_count) items that walks and links reach
     float *boost;
     int32_t boosted_count;
     struct inmo_top top;

@@ -13,22 +13,23 @@
 
 /* ---- Rank ---------------------------------------------------------------------------------------------------- */
 
-static enum inmo_status walk(const struct inmo_list_request *request, struct inmo_list_task *task,
-                             struct inmo_error *error)
+/* What walks and links from the history add to the scores. */
+static enum inmo_status collect_boosts(const struct inmo_list_request *request, struct inmo_list_task *task,
+                                       struct inmo_error *error)
 {
-    struct inmo_walks *walks = request->snapshot->scorer.walks;
+    const struct inmo_beside *beside = &request->snapshot->scorer.beside;
     const struct inmo_person *person = &task->person;
     size_t most;
-    if (!walks)
+    if (!beside->graph)
         return INMO_OK;
-    most = (size_t)inmo_walks_most(walks, person->count);
+    most = (size_t)inmo_beside_most(beside, person->item, person->count, 0);
     task->boosted = inmo_work_take(request->work, most, sizeof *task->boosted);
     task->boost = inmo_work_take(request->work, most, sizeof *task->boost);
-    if (!task->boosted || !task->boost || inmo_work_walk_space(request->work, walks->items) != 0)
+    if (!task->boosted || !task->boost || inmo_work_sums(request->work, beside->graph->items) != 0)
         return inmo_fail_memory(error, "the recommendations");
-    inmo_walks_need(walks, person->item, person->count, 0, &request->work->walk);
-    task->boosted_count =
-        inmo_walks_collect(walks, person->item, person->count, 0, &request->work->walk, task->boosted, task->boost);
+    inmo_beside_need(beside, person->item, person->count, 0, &request->work->sums);
+    task->boosted_count = inmo_beside_collect(beside, person->item, person->count, 0, &request->work->sums,
+                                              task->boosted, task->boost);
     return INMO_OK;
 }
 
@@ -65,7 +66,7 @@ static enum inmo_status rank_by_vectors(struct inmo_list_request *request, struc
         struct inmo_list_task *task = request->task + n;
         if (task->list->status || task->person.falls_back)
             continue;
-        status = walk(request, task, error);
+        status = collect_boosts(request, task, error);
         if (status)
             break;
         if (task->limited) {

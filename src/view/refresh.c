@@ -87,8 +87,8 @@ enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hoo
         status = inmo_overlay_merge(&overlay, users, items, &graph, &fate, error);
     if (!status)
         status = inmo_snapshot_make(view->model, graph, fate, hooks, &made, error);
-    if (!status && made->scorer.walks) /* nobody waits here, and no request has to compute walks later */
-        status = inmo_walks_complete(made->scorer.walks, hooks, error);
+    if (!status) /* nobody waits here, and no request has to compute walks later */
+        status = inmo_beside_complete(&made->scorer.beside, hooks, error);
     if (!status)
         status = put_in_place(view, made, count, inmo_now() - start, error);
     if (status)

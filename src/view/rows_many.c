@@ -25,7 +25,7 @@ struct stretch {
     int32_t count;
     int needs_history; /* scores have a part that comes from the history itself */
     struct inmo_rank job;
-    struct inmo_walks walks;                // the snapshot's, from the histories of the stretch
+    struct inmo_beside beside;              // the snapshot's, from the histories of the stretch
     struct inmo_fill fill;                  // the snapshot's, likewise
     struct inmo_graph people;               // the histories, as a graph of users without items
     struct inmo_csr seen, past;             // what is left out: items of the rows, and of the histories
@@ -120,7 +120,7 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
     inmo_scorer_source(scorer, job);
     job->k = stretch->query->k < snapshot->graph->items ? stretch->query->k : snapshot->graph->items;
     k = (size_t)job->k;
-    stretch->needs_history = scorer->walks || job->fill || stretch->query->exclude_past;
+    stretch->needs_history = job->beside || job->fill || stretch->query->exclude_past;
     stretch->history_offset = inmo_alloc_zero(people + 1, sizeof *stretch->history_offset);
     stretch->seen_offset = inmo_alloc_zero(people + 1, sizeof *stretch->seen_offset);
     stretch->r = inmo_alloc(people * (size_t)scorer->dim, sizeof *stretch->r);
@@ -142,10 +142,10 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
         job->mask[masks++] = &stretch->seen;
     if (stretch->query->exclude_past)
         job->mask[masks++] = &stretch->past;
-    if (scorer->walks) {
-        stretch->walks = *scorer->walks;
-        stretch->walks.graph = &stretch->people;
-        job->walks = &stretch->walks;
+    if (job->beside) {
+        stretch->beside = *job->beside;
+        stretch->beside.graph = &stretch->people;
+        job->beside = &stretch->beside;
     }
     if (job->fill) {
         stretch->fill = *job->fill;
@@ -257,13 +257,14 @@ static void fold_chunk(struct stretch *stretch, int32_t begin, struct inmo_work 
         }
     }
     inmo_view_unlock(stretch->view);
-    for (int32_t n = begin; n < end && !status && stretch->snapshot->scorer.walks; n++)
+    for (int32_t n = begin; n < end && !status && stretch->job.beside; n++)
         if (stretch->how[n] == TOGETHER) {
-            if (inmo_work_walk_space(work, stretch->snapshot->graph->items) != 0)
+            if (inmo_work_sums(work, stretch->snapshot->graph->items) != 0)
                 status = inmo_fail_memory(&error, "the recommendations");
             else
-                inmo_walks_need(stretch->snapshot->scorer.walks, stretch->history_item + stretch->history_offset[n],
-                                stretch->history_count[n], 0, &work->walk);
+                inmo_beside_need(&stretch->snapshot->scorer.beside,
+                                 stretch->history_item + stretch->history_offset[n], stretch->history_count[n], 0,
+                                 &work->sums);
         }
     if (status) {
 #pragma omp critical(inmo_rows_fault)

@@ -340,8 +340,8 @@ enum inmo_status inmo_view_warm(const struct inmo_view *view, const struct inmo_
     struct inmo_snapshot *snapshot = inmo_view_snapshot(view);
     const int32_t *popular = NULL;
     enum inmo_status status = inmo_snapshot_popular(snapshot, &popular, error);
-    if (!status && snapshot->scorer.walks)
-        status = inmo_walks_complete(snapshot->scorer.walks, hooks, error);
+    if (!status)
+        status = inmo_beside_complete(&snapshot->scorer.beside, hooks, error);
     inmo_snapshot_release(snapshot);
     return status;
 }

@@ -39,7 +39,7 @@ void inmo_work_free(struct inmo_work *work)
         return;
     inmo_free(work->scratch);
     inmo_free(work->score);
-    inmo_walk_space_free(&work->walk);
+    inmo_sums_free(&work->sums);
     inmo_scan_space_free(&work->scan);
     free_blocks(work);
     inmo_free(work);
@@ -91,18 +91,15 @@ void *inmo_work_take(struct inmo_work *work, size_t count, size_t size)
     return taken;
 }
 
-int inmo_work_walk_space(struct inmo_work *work, int32_t items)
+int inmo_work_sums(struct inmo_work *work, int32_t items)
 {
-    if (work->walk_items >= items && work->walk.sum)
+    if (work->sums.items >= items && work->sums.sum)
         return 0;
-    inmo_walk_space_free(&work->walk);
-    work->walk_items = 0;
-    if (inmo_walk_space_make(&work->walk, items) != 0) {
-        inmo_walk_space_free(&work->walk);
-        return -1;
-    }
-    work->walk_items = items;
-    return 0;
+    inmo_sums_free(&work->sums);
+    if (inmo_sums_make(&work->sums, items) == 0)
+        return 0;
+    inmo_sums_free(&work->sums);
+    return -1;
 }
 
 int inmo_work_score_space(struct inmo_work *work, const struct inmo_snapshot *snapshot, int32_t people)

@@ -3,7 +3,7 @@
 #ifndef INMO_VIEW_WORK_H
 #define INMO_VIEW_WORK_H
 
-#include "score/walk.h"
+#include "score/sums.h"
 #include "view/view.h"
 
 struct inmo_work {
@@ -11,8 +11,7 @@ struct inmo_work {
     struct inmo_work_block *block;
     size_t needed; /* bytes taken since the arena was emptied */
     struct inmo_scan_space scan;
-    struct inmo_walk_space walk;  // for walk_items items
-    int32_t walk_items;
+    struct inmo_sums sums;
     float *score;  // (score_size) for systems and heads: scores of all items for some people
     size_t score_size;
     void *scratch;  // (scratch_bytes) for systems and heads, as they leave it
@@ -25,8 +24,8 @@ void inmo_work_empty(struct inmo_work *work);
 /* count elements of size bytes from the arena, 64-byte aligned; NULL when memory is short. */
 void *inmo_work_take(struct inmo_work *work, size_t count, size_t size);
 
-/* Makes the walk space large enough for the snapshot's items. 0, or -1 when memory is short. */
-int inmo_work_walk_space(struct inmo_work *work, int32_t items);
+/* Makes the sums large enough for the snapshot's items. 0, or -1 when memory is short. */
+int inmo_work_sums(struct inmo_work *work, int32_t items);
 /* Makes room for the scores of some people, and for the scratch that scoring needs. 0, or -1 when memory is
  * short. */
 int inmo_work_score_space(struct inmo_work *work, const struct inmo_snapshot *snapshot, int32_t people);

@@ -1,0 +1,335 @@
+/* weigh.c - see weigh.h. A weight is a multiple of a unit: with weight 1, the 20 largest sums of a history are on
+ * average one standard deviation of its products. So the weights tried suit vectors of any length. */
+#include "eval/weigh.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "eval/metrics.h"
+#include "kernel/kernel.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { BLOCK_SCORES = 2 << 20, BLOCK_USERS = 64, UNIT_USERS = 512, MOST_K = 64 };
+
+static const double multiple[] = {0, 0.25, 0.5, 1, 2, 4, 8, 16, 32};
+enum { MULTIPLES = sizeof multiple / sizeof *multiple, MOST_TRIALS = MULTIPLES * MULTIPLES };
+
+struct weigher {
+    const struct inmo_weighing *weighing;
+    const struct inmo_links *links;  // those to weigh
+    const struct inmo_walks *walks;
+    uint8_t *closed;  // (items) no candidates
+    int32_t trials;
+    float walk_factor[MOST_TRIALS], link_factor[MOST_TRIALS];
+    float *ndcg;   // (users, trials)
+    double *unit;  // (users, 3) spread of the products, heads of the walks and of the links
+};
+
+/* The memory of one thread. */
+struct space {
+    float *user, *score;  // (block, dim), (block, items)
+    struct inmo_sums sums;
+    int32_t *walk_item, *link_item, *item;  // (items)
+    float *walk_value, *link_value;         // (items)
+    float *product, *walk, *link;           // (items) of the items that one of them reaches
+};
+
+static void space_free(struct space *space)
+{
+    inmo_free(space->link);
+    inmo_free(space->walk);
+    inmo_free(space->product);
+    inmo_free(space->link_value);
+    inmo_free(space->walk_value);
+    inmo_free(space->item);
+    inmo_free(space->link_item);
+    inmo_free(space->walk_item);
+    inmo_sums_free(&space->sums);
+    inmo_free(space->score);
+    inmo_free(space->user);
+}
+
+static int32_t block_users(int32_t items)
+{
+    int32_t users = BLOCK_SCORES / (items > 0 ? items : 1);
+    return users < 1 ? 1 : users > BLOCK_USERS ? BLOCK_USERS : users;
+}
+
+static int space_make(struct space *space, const struct inmo_scorer *scorer)
+{
+    size_t items = (size_t)scorer->graph->items, block = (size_t)block_users(scorer->graph->items);
+    *space = (struct space){0};
+    space->user = inmo_alloc(block * (size_t)scorer->dim, sizeof(float));
+    space->score = inmo_alloc(block * items, sizeof(float));
+    space->walk_item = inmo_alloc(items, sizeof(int32_t));
+    space->link_item = inmo_alloc(items, sizeof(int32_t));
+    space->item = inmo_alloc(items, sizeof(int32_t));
+    space->walk_value = inmo_alloc(items, sizeof(float));
+    space->link_value = inmo_alloc(items, sizeof(float));
+    space->product = inmo_alloc(items, sizeof(float));
+    space->walk = inmo_alloc(items, sizeof(float));
+    space->link = inmo_alloc(items, sizeof(float));
+    return inmo_sums_make(&space->sums, scorer->graph->items) == 0 && space->user && space->score &&
+                   space->walk_item && space->link_item && space->item && space->walk_value && space->link_value &&
+                   space->product && space->walk && space->link
+               ? 0
+               : -1;
+}
+
+/* Puts the items that walks or links of the user reach into space->item, with the three parts of their scores, and
+ * takes them, like items the user has, out of score. Returns how many there are. */
+static int32_t gather(const struct weigher *weigher, int32_t u, float *score, struct space *space)
+{
+    const struct inmo_graph *graph = weigher->weighing->scorer->graph;
+    const struct inmo_csr *seen = weigher->weighing->seen;
+    const int32_t *node = graph->neighbour + graph->offset[u];
+    int32_t history = (int32_t)inmo_graph_degree(graph, u), walks = 0, links = 0, w = 0, l = 0, count = 0;
+    if (weigher->walks) {
+        inmo_walks_add(weigher->walks, node, history, graph->users, &space->sums);
+        walks = inmo_sums_collect(&space->sums, space->walk_item, space->walk_value);
+    }
+    if (weigher->links) {
+        inmo_links_add(weigher->links, node, history, graph->users, &space->sums);
+        links = inmo_sums_collect(&space->sums, space->link_item, space->link_value);
+    }
+    for (int64_t e = seen->offset[u]; e < seen->offset[u + 1]; e++)
+        score[seen->column[e]] = -INFINITY;
+    for (int32_t i = 0; weigher->closed && i < graph->items; i++)
+        if (weigher->closed[i])
+            score[i] = -INFINITY;
+    while (w < walks || l < links) {
+        int32_t i = l == links || (w < walks && space->walk_item[w] < space->link_item[l]) ? space->walk_item[w]
+                                                                                           : space->link_item[l];
+        float walk = w < walks && space->walk_item[w] == i ? space->walk_value[w++] : 0;
+        float link = l < links && space->link_item[l] == i ? space->link_value[l++] : 0;
+        if (score[i] == -INFINITY)
+            continue;
+        space->item[count] = i;
+        space->product[count] = score[i];
+        space->walk[count] = walk;
+        space->link[count++] = link;
+        score[i] = -INFINITY;
+    }
+    return count;
+}
+
+/* Mean of the k largest of count values. */
+static double mean_of_largest(const float *value, int32_t count, int k)
+{
+    float score[MOST_K];
+    int32_t item[MOST_K];
+    struct inmo_top top = {k, 0, score, item};
+    double sum = 0;
+    for (int32_t n = 0; n < count; n++)
+        inmo_top_add(&top, value[n], n);
+    for (int32_t n = 0; n < top.count; n++)
+        sum += score[n];
+    return top.count > 0 ? sum / k : 0;
+}
+
+static double spread_of(const float *score, int32_t items)
+{
+    double sum = 0, squares = 0;
+    for (int32_t i = 0; i < items; i++) {
+        sum += score[i];
+        squares += (double)score[i] * score[i];
+    }
+    sum /= items;
+    return sqrt(fmax(squares / items - sum * sum, 0));
+}
+
+/* Tries all weights for one user. */
+static void try_user(const struct weigher *weigher, int32_t n, int32_t count, const float *score,
+                     struct space *space)
+{
+    const struct inmo_weighing *weighing = weigher->weighing;
+    const struct inmo_csr *truth = weighing->truth;
+    int32_t u = weighing->who[n], items = weighing->scorer->graph->items, rest_item[MOST_K], item[MOST_K];
+    float rest_score[MOST_K], best[MOST_K];
+    struct inmo_top rest = {weighing->k, 0, rest_score, rest_item};
+    for (int32_t i = 0; i < items; i++) /* items that neither reaches keep their place whatever the weights */
+        if (score[i] > inmo_top_bound(&rest))
+            inmo_top_add(&rest, score[i], i);
+    for (int32_t t = 0; t < weigher->trials; t++) {
+        struct inmo_top top = {weighing->k, rest.count, best, item};
+        struct inmo_metrics metrics = {0};
+        float walk = weigher->walk_factor[t], link = weigher->link_factor[t], bound;
+        memcpy(best, rest_score, sizeof best);
+        memcpy(item, rest_item, sizeof item);
+        bound = inmo_top_bound(&top);
+        for (int32_t m = 0; m < count; m++) {
+            float sum = space->product[m] + walk * space->walk[m] + link * space->link[m];
+            if (sum >= bound) {
+                inmo_top_add(&top, sum, space->item[m]);
+                bound = inmo_top_bound(&top);
+            }
+        }
+        inmo_top_sort(&top);
+        for (int32_t m = top.count; m < weighing->k; m++)
+            item[m] = -1;
+        inmo_metrics_add(item, weighing->k, truth->column + truth->offset[u], inmo_csr_degree(truth, u), &metrics);
+        weigher->ndcg[(size_t)n * (size_t)weigher->trials + (size_t)t] = (float)metrics.ndcg;
+    }
+}
+
+static void run_block(const struct weigher *weigher, int32_t first, int32_t count, int by_vectors, int for_unit,
+                      struct space *space)
+{
+    const struct inmo_scorer *scorer = weigher->weighing->scorer;
+    int32_t items = scorer->graph->items;
+    size_t dim = (size_t)scorer->dim;
+    for (int32_t n = 0; n < count; n++)
+        memcpy(space->user + (size_t)n * dim, scorer->r + (size_t)weigher->weighing->who[first + n] * dim,
+               dim * sizeof(float));
+    if (by_vectors)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, items, scorer->dim, 1, space->user, scorer->dim,
+                    scorer->r + (size_t)scorer->graph->users * dim, scorer->dim, 0, space->score, items);
+    else
+        memset(space->score, 0, (size_t)count * (size_t)items * sizeof *space->score);
+    for (int32_t n = 0; n < count; n++) {
+        float *score = space->score + (size_t)n * (size_t)items;
+        double *unit = weigher->unit + 3 * (size_t)(first + n);
+        int32_t found;
+        if (for_unit)
+            unit[0] = spread_of(score, items);
+        found = gather(weigher, weigher->weighing->who[first + n], score, space);
+        if (for_unit) {
+            unit[1] = mean_of_largest(space->walk, found, weigher->weighing->k);
+            unit[2] = mean_of_largest(space->link, found, weigher->weighing->k);
+        } else {
+            try_user(weigher, first + n, found, score, space);
+        }
+    }
+}
+
+/* Runs over the first `count` users. Each writes only what is its own, so threads change nothing. */
+static enum inmo_status run_over(const struct weigher *weigher, int32_t count, int by_vectors, int for_unit,
+                                 struct inmo_error *error)
+{
+    const struct inmo_scorer *scorer = weigher->weighing->scorer;
+    int32_t block = block_users(scorer->graph->items);
+    atomic_int failed = 0;
+    inmo_blas_hold();
+#pragma omp parallel num_threads(inmo_threads())
+    {
+        struct space space;
+        int ready = space_make(&space, scorer) == 0;
+        if (!ready)
+            atomic_store(&failed, 1);
+#pragma omp for schedule(dynamic)
+        for (int32_t first = 0; first < count; first += block)
+            if (ready && !atomic_load(&failed))
+                run_block(weigher, first, count - first < block ? count - first : block, by_vectors, for_unit,
+                          &space);
+        space_free(&space);
+    }
+    inmo_blas_release();
+    return atomic_load(&failed) ? inmo_fail_memory(error, "weighing the parts of a score") : INMO_OK;
+}
+
+static enum inmo_status set_up(struct weigher *weigher, struct inmo_error *error)
+{
+    const struct inmo_weighing *weighing = weigher->weighing;
+    const struct inmo_graph *graph = weighing->scorer->graph;
+    weigher->unit = inmo_alloc_zero(3 * (size_t)weighing->count, sizeof *weigher->unit);
+    weigher->ndcg = inmo_alloc((size_t)weighing->count * MOST_TRIALS, sizeof *weigher->ndcg);
+    weigher->closed = inmo_alloc_zero((size_t)graph->items, 1);
+    if (!weigher->unit || !weigher->ndcg || !weigher->closed)
+        return inmo_fail_memory(error, "weighing the parts of a score");
+    for (int32_t i = 0; weighing->only_seen && i < graph->items; i++)
+        weigher->closed[i] = inmo_graph_degree(graph, graph->users + i) == 0;
+    return INMO_OK;
+}
+
+static void tear_down(struct weigher *weigher)
+{
+    inmo_free(weigher->closed);
+    inmo_free(weigher->ndcg);
+    inmo_free(weigher->unit);
+}
+
+/* All pairs of weights: multiples of the units where they are to be chosen, else what is given. */
+static void plan_trials(struct weigher *weigher, int32_t users)
+{
+    const struct inmo_weighing *weighing = weigher->weighing;
+    double sum[3] = {0}, walk_unit, link_unit;
+    for (int32_t n = 0; n < users; n++)
+        for (int part = 0; part < 3; part++)
+            sum[part] += weigher->unit[3 * (size_t)n + (size_t)part];
+    walk_unit = sum[1] > 0 ? sum[0] / sum[1] : 0;
+    link_unit = sum[2] > 0 ? sum[0] / sum[2] : 0;
+    for (int w = 0; w < (weighing->walks < 0 && walk_unit > 0 ? MULTIPLES : 1); w++)
+        for (int l = 0; l < (weighing->links < 0 && link_unit > 0 ? MULTIPLES : 1); l++) {
+            weigher->walk_factor[weigher->trials] =
+                (float)(weighing->walks < 0 ? multiple[w] * walk_unit : weighing->walks);
+            weigher->link_factor[weigher->trials++] =
+                (float)(weighing->links < 0 ? multiple[l] * link_unit : weighing->links);
+        }
+}
+
+/* The trial with the highest mean; the first of equals, so smaller weights. */
+static int32_t best_trial(const struct weigher *weigher, double *ndcg)
+{
+    int32_t best = 0;
+    for (int32_t t = 0; t < weigher->trials; t++) {
+        double sum = 0;
+        for (int32_t n = 0; n < weigher->weighing->count; n++)
+            sum += weigher->ndcg[(size_t)n * (size_t)weigher->trials + (size_t)t];
+        if (t == 0 || sum > *ndcg) {
+            best = t;
+            *ndcg = sum;
+        }
+    }
+    *ndcg /= weigher->weighing->count;
+    return best;
+}
+
+enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_weights *weights,
+                            struct inmo_error *error)
+{
+    struct weigher weigher = {
+        .weighing = weighing, .links = weighing->scorer->beside.links, .walks = weighing->scorer->beside.walks};
+    struct inmo_walks walks;
+    struct inmo_links links;
+    int32_t users = weighing->count < UNIT_USERS ? weighing->count : UNIT_USERS, best;
+    enum inmo_status status = set_up(&weigher, error);
+    if (weigher.walks) { /* by units of their own */
+        walks = *weigher.walks;
+        walks.factor = 1;
+        weigher.walks = &walks;
+    }
+    if (weigher.links) {
+        links = *weigher.links;
+        links.factor = 1;
+        weigher.links = &links;
+    }
+    if (!status)
+        status = run_over(&weigher, users, 1, 1, error);
+    if (!status) {
+        plan_trials(&weigher, users);
+        status = run_over(&weigher, weighing->count, 1, 0, error);
+    }
+    if (!status) {
+        best = best_trial(&weigher, &weights->ndcg);
+        weights->walks = (double)weigher.walk_factor[best];
+        weights->links = (double)weigher.link_factor[best];
+    }
+    tear_down(&weigher);
+    return status;
+}
+
+enum inmo_status inmo_weigh_links_alone(const struct inmo_weighing *weighing, const struct inmo_links *links,
+                                        double *ndcg, struct inmo_error *error)
+{
+    struct weigher weigher = {.weighing = weighing, .links = links, .trials = 1, .link_factor = {1}};
+    enum inmo_status status = set_up(&weigher, error);
+    if (!status)
+        status = run_over(&weigher, weighing->count, 0, 0, error);
+    if (!status)
+        best_trial(&weigher, ndcg);
+    tear_down(&weigher);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* weigh.h - how much walks and links weigh beside the vectors, decided by a validation part.
+ *
+ * The product of the vectors is computed once for each user of a sample; then any number of weights is tried at the
+ * cost of the items that walks and links reach. Nothing is trained. */
+#ifndef INMO_EVAL_WEIGH_H
+#define INMO_EVAL_WEIGH_H
+
+#include "base/csr.h"
+#include "score/scorer.h"
+
+enum { INMO_WEIGH_USERS = 4096 }; /* a sample of at most so many users decides */
+
+struct inmo_weighing {
+    const struct inmo_scorer *scorer; /* refreshed; the factors of its walks and links do not matter */
+    const struct inmo_csr *truth, *seen;
+    const int32_t *who;  // (count) users with truth items
+    int32_t count;
+    int k;
+    int only_seen;       /* 1: items without training interactions are no candidates */
+    double walks, links; /* given weights; -1: to be chosen */
+};
+struct inmo_weights {
+    double walks, links;
+    double ndcg; /* of the sample, by these weights */
+};
+/* Errors: MEMORY. */
+enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_weights *weights,
+                            struct inmo_error *error);
+/* Mean NDCG@k by the links alone, to choose among several. */
+enum inmo_status inmo_weigh_links_alone(const struct inmo_weighing *weighing, const struct inmo_links *links,
+                                        double *ndcg, struct inmo_error *error);
+
+#endif

@@ -1,0 +1,159 @@
+/* beside_vectors.c - see beside_vectors.h. */
+#include "train/beside_vectors.h"
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "score/link_solve.h"
+
+#include <string.h>
+
+/* Ridges to choose from, with the share of an item's own weight; found on logs of several shapes
+ * (docs/results.md). */
+static const struct {
+    double ridge, share;
+} ridges[] = {{10, 0.3}, {30, 1}, {100, 1}};
+enum { RIDGES = sizeof ridges / sizeof *ridges };
+
+/* Weights where there is no validation part to choose by. */
+enum { PLAIN_WALKS = 4 };
+
+static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
+{
+    struct inmo_link_rule rule = inmo_link_rule_default(options->popularity);
+    rule.k = options->link_neighbours;
+    if (options->link_ridge > 0)
+        rule.ridge = options->link_ridge;
+    return rule;
+}
+
+static enum inmo_status solve_best(const struct inmo_train_options *options, const struct inmo_graph *graph,
+                                   const struct inmo_validation *validation, const struct inmo_hooks *hooks,
+                                   struct inmo_scorer *scorer, struct inmo_link_rule *chosen,
+                                   struct inmo_error *error)
+{
+    struct inmo_link_rule rule[RIDGES];
+    struct inmo_links *links[RIDGES] = {NULL};
+    int best = 0;
+    enum inmo_status status;
+    for (int n = 0; n < RIDGES; n++) {
+        rule[n] = rule_of(options);
+        rule[n].ridge = ridges[n].ridge;
+        rule[n].share = ridges[n].share;
+    }
+    status = inmo_links_solve_all(graph, rule, RIDGES, NULL, hooks, links, error);
+    if (!status)
+        status = inmo_validation_best_links(validation, scorer, links, RIDGES, &best, error);
+    if (!status) {
+        *chosen = rule[best];
+        scorer->beside.links = links[best];
+        links[best] = NULL;
+    }
+    for (int n = 0; n < RIDGES; n++)
+        inmo_links_free(links[n]);
+    return status;
+}
+
+enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
+                                   const struct inmo_validation *validation, const struct inmo_hooks *hooks,
+                                   struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
+                                   struct inmo_error *error)
+{
+    const struct inmo_graph *graph = learner->bound->graph;
+    *choice = (struct inmo_beside_choice){
+        .rule = rule_of(options),
+        .chooses = validation && (options->walks < 0 || options->links < 0),
+        .weights = {options->walks < 0 ? PLAIN_WALKS : options->walks, options->links < 0 ? 0 : options->links, 0},
+    };
+    if (options->links == 0 || !validation)
+        return INMO_OK;
+    if (options->link_ridge < 0)
+        return solve_best(options, graph, validation, hooks, scorer, &choice->rule, error);
+    return inmo_links_solve(graph, &choice->rule, NULL, hooks, &scorer->beside.links, error);
+}
+
+enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
+                                   const struct inmo_validation *validation, struct inmo_scorer *scorer,
+                                   struct inmo_beside_choice *choice, struct inmo_error *error)
+{
+    if (choice->chooses)
+        return inmo_validation_weigh(validation, scorer, options->walks, options->links, &choice->weights, error);
+    if (scorer->beside.links)
+        scorer->beside.links->factor = (float)options->links;
+    return INMO_OK;
+}
+
+enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,
+                                  const struct inmo_hooks *hooks, char **record, struct inmo_error *error)
+{
+    static const char before[] = "{\"chosen\": {";
+    const char *written = *record ? *record : "";
+    int has_choice = strncmp(written, before, strlen(before)) == 0;
+    struct inmo_text text = {0};
+    char walks[32], links[32], ridge[32], *whole;
+    inmo_format(walks, sizeof walks, "%.6g", choice->weights.walks);
+    inmo_format(links, sizeof links, "%.6g", choice->weights.links);
+    inmo_format(ridge, sizeof ridge, "%.6g", choice->rule.ridge);
+    if (choice->chooses)
+        inmo_note(hooks, INMO_NOTE, "weighed by validation beside the vectors: walks %s, links %s (ridge %s)", walks,
+                  links, ridge);
+    options->walks = choice->weights.walks;
+    options->links = choice->weights.links;
+    options->link_ridge = choice->rule.ridge;
+    if (!choice->chooses)
+        return INMO_OK;
+    inmo_text_format(&text, "%s\"walks\": %s, \"links\": %s, \"link-ridge\": %s%s%s", before, walks, links, ridge,
+                     has_choice ? ", " : "}}", has_choice || !*written ? "" : ",\n");
+    inmo_text_format(&text, "%s", has_choice ? written + strlen(before) : written);
+    whole = inmo_text_take(&text);
+    if (!whole)
+        return inmo_fail_memory(error, "the training record");
+    inmo_free(*record);
+    *record = whole;
+    return INMO_OK;
+}
+
+/* The links in the numbers of the model, which has only items with training interactions, in the same order. */
+static struct inmo_links *renumber(const struct inmo_links *links, const struct inmo_graph *graph,
+                                   const struct inmo_model *model)
+{
+    struct inmo_links *made = inmo_links_new(model->items.count, inmo_links_count(links));
+    int32_t *number = inmo_alloc((size_t)graph->items, sizeof *number), kept = 0;
+    int64_t at = 0;
+    for (int32_t i = 0; number && i < graph->items; i++)
+        number[i] = inmo_graph_degree(graph, graph->users + i) > 0 ? kept++ : -1;
+    for (int32_t j = 0; made && number && j < graph->items; j++) {
+        if (number[j] < 0)
+            continue;
+        for (int64_t e = links->offset[j]; e < links->offset[j + 1]; e++, at++) {
+            ((int32_t *)made->item)[at] = number[links->item[e]];
+            ((float *)made->weight)[at] = links->weight[e];
+        }
+        ((int64_t *)made->offset)[number[j] + 1] = at;
+    }
+    if (!number) {
+        inmo_links_free(made);
+        made = NULL;
+    }
+    inmo_free(number);
+    return made;
+}
+
+enum inmo_status inmo_beside_finish(const struct inmo_graph *graph, const struct inmo_hooks *hooks,
+                                    struct inmo_links *links, const struct inmo_beside_choice *choice,
+                                    struct inmo_model *model, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    model->walks = choice->weights.walks;
+    model->links = choice->weights.links;
+    model->link_rule = choice->rule;
+    if (!links && model->links > 0)
+        status = inmo_links_solve(graph, &choice->rule, NULL, hooks, &links, error);
+    if (!status && model->links > 0) {
+        model->linked = renumber(links, graph, model);
+        if (!model->linked)
+            status = inmo_fail_memory(error, "the links between items");
+    }
+    inmo_links_free(links);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* beside_vectors.h - walks and links in training: solved at the start, weighed on the validation part after an
+ * epoch, and handed to the model at the end. Steps do not depend on them. */
+#ifndef INMO_TRAIN_BESIDE_VECTORS_H
+#define INMO_TRAIN_BESIDE_VECTORS_H
+
+#include "eval/validate.h"
+#include "train/learner.h"
+
+/* What was decided about them. */
+struct inmo_beside_choice {
+    struct inmo_link_rule rule; /* of the links */
+    int chooses;                /* 1: a weight is chosen by validation */
+    struct inmo_weights weights;
+};
+
+/* Solves the links, by the ridge that the options give or the one that ranks best by itself, into the scorer.
+ * Without a validation part: nothing yet. */
+enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
+                                   const struct inmo_validation *validation, const struct inmo_hooks *hooks,
+                                   struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
+                                   struct inmo_error *error);
+/* Weighs them beside the scorer's vectors, if that is to be chosen. */
+enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
+                                   const struct inmo_validation *validation, struct inmo_scorer *scorer,
+                                   struct inmo_beside_choice *choice, struct inmo_error *error);
+/* Replaces what was to be chosen in the options, says so to the hooks, and writes it into the record (choose.h). */
+enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,
+                                  const struct inmo_hooks *hooks, char **record, struct inmo_error *error);
+/* Gives the model what was chosen. Takes the scorer's links over; solves them if there was no scorer. */
+enum inmo_status inmo_beside_finish(const struct inmo_graph *graph, const struct inmo_hooks *hooks,
+                                    struct inmo_links *links, const struct inmo_beside_choice *choice,
+                                    struct inmo_model *model, struct inmo_error *error);
+
+#endif
