@@ -95,8 +95,8 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
     inmo_format(links, sizeof links, "%.6g", choice->weights.links);
     inmo_format(ridge, sizeof ridge, "%.6g", choice->rule.ridge);
     if (choice->chooses)
-        inmo_note(hooks, INMO_NOTE, "weighed by validation beside the vectors: walks %s, links %s (ridge %s)", walks,
-                  links, ridge);
+        inmo_note(hooks, INMO_NOTE, "weighed by validation beside the vectors: walks %s, links %s (ridge %s)",
+                  walks, links, ridge);
     options->walks = choice->weights.walks;
     options->links = choice->weights.links;
     options->link_ridge = choice->rule.ridge;
@@ -104,7 +104,8 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
         return INMO_OK;
     inmo_text_format(&text, "%s\"walks\": %s, \"links\": %s, \"link-ridge\": %s%s%s", before, walks, links, ridge,
                      has_choice ? ", " : "}}", has_choice || !*written ? "" : ",\n");
-    inmo_text_format(&text, "%s", has_choice ? written + strlen(before) : written);
+    written += has_choice ? strlen(before) : 0;
+    inmo_text_add(&text, written, strlen(written));
     whole = inmo_text_take(&text);
     if (!whole)
         return inmo_fail_memory(error, "the training record");

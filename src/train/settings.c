@@ -75,7 +75,8 @@ static struct inmo_setting table[] = {
      "Scales an item's representation by its number of interactions to this power; negative values hold back "
      "popular items."},
     {"walks", 'r', AT(walks), 0, 1e6, "auto", "Model", "WEIGHT",
-     "Weight of two-step walks (item, user, item) from the history in a score; 0: none. auto: chosen by validation."},
+     "Weight of two-step walks (item, user, item) from the history in a score; 0: none. auto: chosen by "
+     "validation."},
     {"walk-neighbours", 'i', AT(walk_neighbours), 1, 100000, NULL, "Model", "K",
      "Number of items that walks from an item lead to: those with the largest weights."},
     {"links", 'r', AT(links), 0, 1e6, "auto", "Model", "WEIGHT",
