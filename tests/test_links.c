@@ -294,7 +294,7 @@ static void test_choice(void **state)
     (void)state;
     inmo_eval_options_init(&evaluation);
     evaluation.part = "valid";
-    options.walks = options.links = -1;
+    options.walks = options.links = INMO_AUTO;
     must(inmo_train(data, &options, NULL, &model, &trained_report, &error));
     assert_true(model->walks >= 0 && model->links >= 0 && model->walks + model->links > 0);
     must(inmo_evaluate(model, data, &evaluation, NULL, &report, &error));

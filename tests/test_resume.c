@@ -223,7 +223,9 @@ static void change(const struct inmo_setting *setting, struct inmo_train_options
     switch (setting->type) {
     case 'i': *(int *)field += 1; break;
     case 'u': *(uint64_t *)field += 1; break;
-    case 'r': *(double *)field = *(double *)field > 0.5 ? 0.5 : *(double *)field + 0.25; break;
+    case 'r':
+        *(double *)field = *(double *)field > 0.5 || *(double *)field < -2 ? 0.5 : *(double *)field + 0.25;
+        break;
     case 's': {
         const char *current = *(const char **)field, *end = setting->choices + strlen(setting->choices), *begin;
         do {

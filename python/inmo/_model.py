@@ -66,7 +66,13 @@ class Model:
     @property
     def record(self) -> List[Dict[str, Any]]:
         """One dictionary for each epoch: loss and validation score."""
-        return list(json.loads(self._info().record))
+        return [entry for entry in json.loads(self._info().record) if "epoch" in entry]
+
+    @property
+    def chosen(self) -> Dict[str, Any]:
+        """What training chose by itself, of options that were left to it ("auto")."""
+        first = next(iter(json.loads(self._info().record)), {})
+        return dict(first.get("chosen", {}))
 
     def _id_list(self, of_items: bool) -> List[str]:
         if of_items not in self._ids:
