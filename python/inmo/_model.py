@@ -71,7 +71,7 @@ class Model:
     @property
     def chosen(self) -> Dict[str, Any]:
         """What training chose by itself, of options that were left to it ("auto")."""
-        first = next(iter(json.loads(self._info().record)), {})
+        first: Dict[str, Any] = next(iter(json.loads(self._info().record)), {})
         return dict(first.get("chosen", {}))
 
     def _id_list(self, of_items: bool) -> List[str]:
