@@ -169,8 +169,8 @@ def test_tune(data, tmp_path):
 
 
 def test_import_is_quick():
-    """Well below a second even on a busy machine; bench/compare_implicit.py measures it."""
-    code = "import time; t = time.perf_counter(); import inmo; print(time.perf_counter() - t)"
+    """By the processor's time, which other programs do not lengthen much; bench/compare_implicit.py measures the seconds."""
+    code = "import time; t = time.process_time(); import inmo; print(time.process_time() - t)"
     seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout) for _ in range(3))
     assert seconds < 1
     code = "import sys, inmo; print([name for name in ('scipy', 'pandas', 'tqdm', 'pyarrow') if name in sys.modules])"
