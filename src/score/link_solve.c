@@ -16,7 +16,8 @@ enum {
     MOST_ITEMS = 4000, /* users with more items are left out: they say little and cost the most */
     ENTRIES = 1 << 16, /* interactions of the neighbours that a Gram matrix is counted from; more are sampled */
     MOST_RULES = 8,
-    MANY_LINKS = 1 << 22, /* a larger catalogue keeps fewer links of rare items */
+    MANY_LINKS = 1 << 22, /* a catalogue that would have more has fewer neighbours of each item */
+    FEW_NEIGHBOURS = 32,  /* but no fewer than this, of items that have users enough */
 };
 
 /* What one thread needs to solve for an item. */
@@ -44,15 +45,17 @@ struct solving {
     int threads;
 };
 
-/* In a large catalogue, which must not take more memory than its log, an item with few users has few neighbours. */
+/* Neighbours of an item. A large catalogue has fewer of each, and its rare items fewer still, so that links never take
+ * much more memory than the log. */
 static int32_t room_of(const struct solving *solving, int32_t i)
 {
     const struct inmo_graph *graph = solving->graph;
-    int64_t degree = inmo_graph_degree(graph, graph->users + i), room = solving->near.k;
+    int64_t degree = inmo_graph_degree(graph, graph->users + i), room = MANY_LINKS / graph->items;
     if (degree == 0 || (solving->only && !solving->only[i]))
         return 0;
-    if ((int64_t)graph->items * room > MANY_LINKS)
-        room = 8 + 2 * degree < room ? 8 + 2 * degree : room;
+    if (room < FEW_NEIGHBOURS)
+        room = 8 + 2 * degree < FEW_NEIGHBOURS ? 8 + 2 * degree : FEW_NEIGHBOURS;
+    room = room < solving->near.k ? room : solving->near.k;
     return (int32_t)(room < graph->items - 1 ? room : graph->items - 1);
 }
 

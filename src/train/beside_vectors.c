@@ -12,7 +12,7 @@
  * (docs/results.md). */
 static const struct {
     double ridge, share;
-} ridges[] = {{10, 0.3}, {30, 1}, {100, 1}};
+} ridges[] = {{10, 0.3}, {30, 1}, {100, 1}, {300, 1}};
 enum { RIDGES = sizeof ridges / sizeof *ridges };
 
 /* Weights where there is no validation part to choose by. */
