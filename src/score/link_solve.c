@@ -45,8 +45,8 @@ struct solving {
     int threads;
 };
 
-/* Neighbours of an item. A large catalogue has fewer of each, and its rare items fewer still, so that links never take
- * much more memory than the log. */
+/* Neighbours of an item. A large catalogue has fewer of each, and its rare items fewer still, so that links never
+ * take much more memory than the log. */
 static int32_t room_of(const struct solving *solving, int32_t i)
 {
     const struct inmo_graph *graph = solving->graph;
