@@ -1,8 +1,10 @@
 """What the documentation says: the code in README.md and docs/python.md runs, the API page is that of the docstrings, and the notebook
 executes from its first cell to its last and is kept without outputs."""
 
+import importlib
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -49,11 +51,13 @@ def test_notebook(sources, tmp_path):
         "display_name": "Python 3",
         "language": "python",
     }
+    # nbconvert's templates are beside it, also where it was not installed into the environment itself.
+    beside = pathlib.Path(importlib.import_module("nbconvert").__file__).parents[1] / "share" / "jupyter"
     (tmp_path / "kernels" / "python3").mkdir(parents=True)
     (tmp_path / "kernels" / "python3" / "kernel.json").write_text(json.dumps(kernel))
     done = subprocess.run(
         [sys.executable, sources / "tools" / "notebook.py", tmp_path / "notebook.html"],
-        env={**os.environ, "JUPYTER_PATH": str(tmp_path)}, capture_output=True, text=True,
+        env={**os.environ, "JUPYTER_PATH": f"{tmp_path}{os.pathsep}{beside}"}, capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     page = (tmp_path / "notebook.html").read_text(encoding="utf-8")
