@@ -6,12 +6,10 @@
 Needs inmo, nbclient, nbconvert, ipykernel, matplotlib and pandas. The notebook itself is kept without outputs; the tests execute it.
 """
 
-import os
 import pathlib
 import re
 import sys
 
-import nbconvert
 import nbformat
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
@@ -25,9 +23,6 @@ def main():
     NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):  # a page has no use for progress bars
         cell["outputs"] = [out for out in cell.get("outputs", []) if out.get("name") != "stderr"]
-    # Where packages lie in a folder of their own, nbconvert's templates lie in it, too, but it does not look there.
-    share = pathlib.Path(nbconvert.__file__).parent.parent / "share" / "jupyter"
-    os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [os.environ.get("JUPYTER_PATH"), str(share)]))
     exporter = HTMLExporter(template_name="basic")
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     body, _ = exporter.from_notebook_node(notebook)

@@ -39,6 +39,7 @@ struct stretch {
     int32_t *candidate;                   // (items)
     int32_t *history_count, *seen_count;  // (people)
     enum inmo_status status;
+    int32_t fault; /* the part that status and error are about: the first of those that failed */
     struct inmo_error error;
 };
 
@@ -242,6 +243,18 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
     return INMO_OK;
 }
 
+/* Of several faults the first counts, whichever thread is faster. */
+static void note_fault(struct stretch *stretch, int32_t begin, enum inmo_status status,
+                       const struct inmo_error *error)
+{
+#pragma omp critical(inmo_rows_fault)
+    if (!stretch->status || begin < stretch->fault) {
+        stretch->status = status;
+        stretch->fault = begin;
+        stretch->error = *error;
+    }
+}
+
 static void fold_chunk(struct stretch *stretch, int32_t begin, struct inmo_work *work)
 {
     int32_t end = begin + CHUNK < stretch->count ? begin + CHUNK : stretch->count;
@@ -266,13 +279,8 @@ static void fold_chunk(struct stretch *stretch, int32_t begin, struct inmo_work 
                                  stretch->history_item + stretch->history_offset[n], stretch->history_count[n], 0,
                                  &work->sums);
         }
-    if (status) {
-#pragma omp critical(inmo_rows_fault)
-        if (!stretch->status) {
-            stretch->status = status;
-            stretch->error = error;
-        }
-    }
+    if (status)
+        note_fault(stretch, begin, status, &error);
 }
 
 /* Closes the gaps that unknown and repeated items have left. */
@@ -296,15 +304,14 @@ static enum inmo_status in_parallel(struct stretch *stretch, int32_t count,
 #pragma omp parallel num_threads(inmo_threads())
     {
         struct inmo_work *work = inmo_view_borrow(stretch->view);
+        struct inmo_error none;
         int stop;
 #pragma omp for schedule(dynamic)
         for (int32_t begin = 0; begin < count; begin += CHUNK) {
+            if (!work)
+                note_fault(stretch, begin, inmo_fail_memory(&none, "the recommendations"), &none);
 #pragma omp critical(inmo_rows_fault)
-            {
-                if (!work && !stretch->status)
-                    stretch->status = inmo_fail_memory(&stretch->error, "the recommendations");
-                stop = stretch->status != INMO_OK;
-            }
+            stop = stretch->status != INMO_OK && stretch->fault <= begin;
             if (!stop)
                 step(stretch, begin, work);
         }
@@ -325,13 +332,8 @@ static void answer_chunk(struct stretch *stretch, int32_t begin, struct inmo_wor
         person[count] = stretch->first + stretch->alone[begin + count], count++;
     status = inmo_rows_answer(stretch->view, stretch->query, work, person, (size_t)count, stretch->top_item,
                               stretch->top_score, &error);
-    if (status) {
-#pragma omp critical(inmo_rows_fault)
-        if (!stretch->status) {
-            stretch->status = status;
-            stretch->error = error;
-        }
-    }
+    if (status)
+        note_fault(stretch, begin, status, &error);
 }
 
 static enum inmo_status rank_stretch(struct stretch *stretch, struct inmo_error *error)
