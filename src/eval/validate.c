@@ -110,11 +110,11 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
     return INMO_OK;
 }
 
-/* Every so-manieth user, so that at most INMO_WEIGH_USERS remain. */
-static enum inmo_status thin_out(const struct inmo_validation *validation, int32_t **who, int32_t *count,
-                                 struct inmo_error *error)
+/* Every n-th user, so that at most `most` remain. */
+static enum inmo_status thin_out(const struct inmo_validation *validation, int32_t most, int32_t **who,
+                                 int32_t *count, struct inmo_error *error)
 {
-    int32_t step = (validation->count + INMO_WEIGH_USERS - 1) / INMO_WEIGH_USERS;
+    int32_t step = (validation->count + most - 1) / most;
     *count = 0;
     *who = inmo_alloc((size_t)validation->count, sizeof **who);
     if (!*who)
@@ -136,13 +136,13 @@ static struct inmo_weighing weighing_of(const struct inmo_validation *validation
                                   .only_seen = validation->candidate != NULL};
 }
 
-enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, struct inmo_scorer *scorer,
-                                       double walks, double links, struct inmo_weights *weights,
-                                       struct inmo_error *error)
+enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, int32_t most,
+                                       struct inmo_scorer *scorer, double walks, double links,
+                                       struct inmo_weights *weights, struct inmo_error *error)
 {
     struct inmo_weighing weighing;
     int32_t *who = NULL, count = 0;
-    enum inmo_status status = thin_out(validation, &who, &count, error);
+    enum inmo_status status = thin_out(validation, most, &who, &count, error);
     if (!status) {
         weighing = weighing_of(validation, scorer, who, count);
         weighing.walks = walks;
@@ -164,7 +164,7 @@ enum inmo_status inmo_validation_best_links(const struct inmo_validation *valida
     struct inmo_weighing weighing;
     int32_t *who = NULL, users = 0;
     double highest = -1;
-    enum inmo_status status = thin_out(validation, &who, &users, error);
+    enum inmo_status status = thin_out(validation, INMO_WEIGH_USERS, &who, &users, error);
     for (int n = 0; n < count && !status; n++) {
         double ndcg = 0;
         weighing = weighing_of(validation, scorer, who, users);

@@ -19,11 +19,11 @@ void inmo_validation_free(struct inmo_validation *validation);
 enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_scorer *scorer,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error);
 
-/* Chooses the weights of the scorer's walks and links (-1: to be chosen, else given) on a sample of the users, and
- * sets them. */
-enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, struct inmo_scorer *scorer,
-                                       double walks, double links, struct inmo_weights *weights,
-                                       struct inmo_error *error);
+/* Chooses the weights of the scorer's walks and links (INMO_AUTO: to be chosen, else given) on a sample of at most
+ * `most` users, and sets them. */
+enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, int32_t most,
+                                       struct inmo_scorer *scorer, double walks, double links,
+                                       struct inmo_weights *weights, struct inmo_error *error);
 /* Which of several sets of links ranks best by itself, on the same sample. */
 enum inmo_status inmo_validation_best_links(const struct inmo_validation *validation,
                                             const struct inmo_scorer *scorer, struct inmo_links *const *links,

@@ -17,7 +17,7 @@ struct inmo_weighing {
     int32_t count;
     int k;
     int only_seen;       /* 1: items without training interactions are no candidates */
-    double walks, links; /* given weights; -1: to be chosen */
+    double walks, links; /* given weights; negative: to be chosen */
 };
 struct inmo_weights {
     double walks, links;

@@ -15,6 +15,12 @@ static const struct {
 } ridges[] = {{10, 0.3}, {30, 1}, {100, 1}, {300, 1}};
 enum { RIDGES = sizeof ridges / sizeof *ridges };
 
+/* A run of a few seconds takes the default's ridge, and fewer users decide on the weights. */
+static int is_hurried(const struct inmo_train_options *options)
+{
+    return options->max_seconds > 0 && options->max_seconds < 20;
+}
+
 /* Weights where there is no validation part to choose by. */
 enum { PLAIN_WALKS = 4 };
 
@@ -67,7 +73,7 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
     };
     if (options->links == 0 || !validation)
         return INMO_OK;
-    if (options->link_ridge < 0)
+    if (options->link_ridge < 0 && !is_hurried(options))
         return solve_best(options, graph, validation, hooks, scorer, &choice->rule, error);
     return inmo_links_solve(graph, &choice->rule, NULL, hooks, &scorer->beside.links, error);
 }
@@ -77,7 +83,8 @@ enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
                                    struct inmo_beside_choice *choice, struct inmo_error *error)
 {
     if (choice->chooses)
-        return inmo_validation_weigh(validation, scorer, options->walks, options->links, &choice->weights, error);
+        return inmo_validation_weigh(validation, is_hurried(options) ? INMO_WEIGH_USERS / 4 : INMO_WEIGH_USERS,
+                                     scorer, options->walks, options->links, &choice->weights, error);
     if (scorer->beside.links)
         scorer->beside.links->factor = (float)options->links;
     return INMO_OK;
