@@ -245,6 +245,45 @@ static void check_newcomer(const struct inmo_model *model)
     inmo_view_free(view);
 }
 
+/* A log that has grown by a fifth: all links are those of what has been observed, so that old and new items
+ * compare. */
+static void test_outgrown(void **state)
+{
+    struct inmo_error error = {0};
+    struct inmo_dataset *data = grouped_dataset(80, 60, 12, "70/10/20");
+    struct inmo_train_options options = small_options("inmo-lightgcn");
+    struct inmo_event event[200];
+    static char user[200][16];
+    struct inmo_model *model;
+    struct inmo_view *view = NULL;
+    struct inmo_links *solved = NULL;
+    const struct inmo_snapshot *snapshot;
+    (void)state;
+    options.links = 2;
+    options.link_neighbours = 7;
+    model = trained(data, &options);
+    must(inmo_view_create(model, NULL, &view, &error));
+    assert_ptr_equal(view->snapshot->scorer.beside.links->item, model->linked->item); /* the model's own */
+    for (int n = 0; n < 200; n++) {
+        snprintf(user[n], sizeof user[n], "new-user-%d", n / 5);
+        event[n] = (struct inmo_event){
+            user[n], n % 5 ? inmo_idmap_id(&model->items, 7 * n % model->items.count) : "newcomer", 0};
+    }
+    must(inmo_view_observe(view, event, 200, &error));
+    must(inmo_view_refresh(view, NULL, &error));
+    check_view(view, "user-17");
+    snapshot = view->snapshot;
+    must(inmo_links_solve(snapshot->graph, &model->link_rule, NULL, NULL, &solved, &error));
+    for (int32_t j = 0; j < snapshot->graph->items; j++)
+        for (int32_t i = 0; i < snapshot->graph->items; i++)
+            assert_near(inmo_links_between(snapshot->scorer.beside.links, j, i),
+                        2 * (double)inmo_links_between(solved, j, i), 1e-6);
+    inmo_links_free(solved);
+    inmo_view_free(view);
+    inmo_model_free(model);
+    inmo_dataset_free(data);
+}
+
 static void test_model(void **state)
 {
     static const char *const models[] = {"inmo-lightgcn", "inmo-mf", "lightgcn", "inmo-ngcf"};
@@ -332,9 +371,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_solution), cmocka_unit_test(test_several), cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_ranking),  cmocka_unit_test(test_model),   cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_solution), cmocka_unit_test(test_several),  cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_ranking),  cmocka_unit_test(test_model),    cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_outgrown),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

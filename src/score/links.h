@@ -6,7 +6,8 @@
 #include "score/sums.h"
 
 /* The model's links in the numbers of its binding's graph. Items that the model does not know, but that have users
- * in the graph, get links by the same closed form. A model that has none yet gets those of the graph. */
+ * in the graph, get links by the same closed form. A model that has none yet, or a graph that has outgrown it, gets
+ * those of the graph. */
 enum inmo_status inmo_links_bind(const struct inmo_model *model, const struct inmo_model_binding *bound,
                                  const struct inmo_hooks *hooks, struct inmo_links **links,
                                  struct inmo_error *error);
