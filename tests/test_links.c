@@ -217,13 +217,14 @@ static void check_view(const struct inmo_view *view, const char *user)
 }
 
 /* An item that came later gets links by the same closed form, as training on everything would give it. */
-static void check_newcomer(const struct inmo_model *model)
+static void check_newcomer(const struct inmo_model *model, const struct inmo_train_options *options)
 {
     static const char *const user[] = {"user-1", "user-2", "user-3", "user-4", "user-5", "user-6"};
     struct inmo_error error = {0};
     struct inmo_event event[COUNT(user)];
     struct inmo_view *view = NULL;
     const struct inmo_links *links;
+    struct inmo_links *solved = NULL;
     int32_t item, found = 0;
     must(inmo_view_create(model, NULL, &view, &error));
     check_view(view, "user-17");
@@ -238,6 +239,13 @@ static void check_newcomer(const struct inmo_model *model)
     for (int32_t j = 0; j < links->items; j++)
         found += inmo_links_between(links, j, item) != 0;
     assert_true(found > 0);
+    must(inmo_links_solve(view->snapshot->graph,
+                          &(struct inmo_link_rule){7, options->link_ridge, 1, options->popularity}, NULL, NULL,
+                          &solved, &error));
+    for (int32_t j = 0; j < links->items; j++)
+        assert_near(inmo_links_between(links, j, item), model->links * (double)inmo_links_between(solved, j, item),
+                    1e-6);
+    inmo_links_free(solved);
     for (int32_t j = 0; j < model->items.count; j++) /* those of training stay */
         for (int64_t e = model->linked->offset[j]; e < model->linked->offset[j + 1]; e++)
             assert_near(inmo_links_between(links, j, model->linked->item[e]),
@@ -261,6 +269,7 @@ static void test_outgrown(void **state)
     (void)state;
     options.links = 2;
     options.link_neighbours = 7;
+    options.popularity = -0.3;
     model = trained(data, &options);
     must(inmo_view_create(model, NULL, &view, &error));
     assert_ptr_equal(view->snapshot->scorer.beside.links->item, model->linked->item); /* the model's own */
@@ -299,11 +308,13 @@ static void test_model(void **state)
         options.links = 2;
         options.walks = 1;
         options.link_neighbours = 7;
+        options.link_ridge = 5;
+        options.popularity = -0.3; /* must come back from the file, or new items would stand before old ones */
         model = trained(data, &options);
         assert_true(model->linked && model->links == 2);
         must(inmo_model_save(model, "links.inmo", 1, &error));
         must(inmo_model_load("links.inmo", &loaded, &error));
-        check_newcomer(loaded);
+        check_newcomer(loaded, &options);
         must(inmo_evaluate(model, data, NULL, NULL, &report[0], &error));
         must(inmo_evaluate(loaded, data, NULL, NULL, &report[1], &error));
         evaluation.links = 0;

@@ -267,13 +267,14 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         (neighbours && !whole_number(neighbours, 1, 100000, &model->walk_neighbours)) ||
         (links && !real_number(links, 0, 1e6, &model->links)) ||
         (link_neighbours && !whole_number(link_neighbours, 0, 100000, &model->link_rule.k)) ||
-        (link_ridge && !real_number(link_ridge, 0, 1e6, &model->link_rule.ridge)) ||
+        (link_ridge && !real_number(link_ridge, 0, 1e9, &model->link_rule.ridge)) ||
         (link_share && !real_number(link_share, 0, 1e6, &model->link_rule.share)) ||
         (model->links > 0 && model->link_rule.k < 1) ||
         ((model->walks > 0 || model->links > 0) && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
     if (!neighbours)
         model->walk_neighbours = INMO_WALK_NEIGHBOURS;
+    model->link_rule.popularity = model->popularity;
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
     if (!model->configuration || !model->record)
