@@ -21,7 +21,7 @@ struct weigher {
     const struct inmo_weighing *weighing;
     const struct inmo_links *links;  // those to weigh
     const struct inmo_walks *walks;
-    uint8_t *closed;  // (items) no candidates
+    uint8_t *closed;  // (items) no candidates; NULL: all are
     int32_t trials;
     float walk_factor[MOST_TRIALS], link_factor[MOST_TRIALS];
     float *ndcg;   // (users, trials)
@@ -236,10 +236,10 @@ static enum inmo_status set_up(struct weigher *weigher, struct inmo_error *error
     const struct inmo_graph *graph = weighing->scorer->graph;
     weigher->unit = inmo_alloc_zero(3 * (size_t)weighing->count, sizeof *weigher->unit);
     weigher->ndcg = inmo_alloc((size_t)weighing->count * MOST_TRIALS, sizeof *weigher->ndcg);
-    weigher->closed = inmo_alloc_zero((size_t)graph->items, 1);
-    if (!weigher->unit || !weigher->ndcg || !weigher->closed)
+    weigher->closed = weighing->only_seen ? inmo_alloc_zero((size_t)graph->items, 1) : NULL;
+    if (!weigher->unit || !weigher->ndcg || (weighing->only_seen && !weigher->closed))
         return inmo_fail_memory(error, "weighing the parts of a score");
-    for (int32_t i = 0; weighing->only_seen && i < graph->items; i++)
+    for (int32_t i = 0; weigher->closed && i < graph->items; i++)
         weigher->closed[i] = inmo_graph_degree(graph, graph->users + i) == 0;
     return INMO_OK;
 }

@@ -5,6 +5,9 @@
 
 #include "base/status.h"
 
+/* Default number of items that an item is predicted from. */
+enum { INMO_LINK_NEIGHBOURS = 200 };
+
 struct inmo_link_rule {
     int32_t k;           /* most neighbours of an item */
     double ridge, share; /* added to the diagonal: ridge + share · G_jj */

@@ -58,8 +58,6 @@ static inline int inmo_kind_takes_walks(const struct inmo_model_kind *kind)
 
 /* Default number of walk neighbours kept for each item (score/walk.h). */
 enum { INMO_WALK_NEIGHBOURS = 30 };
-/* The same of links (score/link_solve.h). */
-enum { INMO_LINK_NEIGHBOURS = 200 };
 
 struct inmo_model {
     const struct inmo_model_kind *kind;

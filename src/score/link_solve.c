@@ -7,13 +7,13 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "kernel/near.h"
+#include "score/walk.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 enum {
-    MOST_ITEMS = 4000, /* users with more items are left out: they say little and cost the most */
     ENTRIES = 1 << 16, /* interactions of the neighbours that a Gram matrix is counted from; more are sampled */
     MOST_RULES = 8,
     MANY_LINKS = 1 << 22, /* a catalogue that would have more has fewer neighbours of each item */
@@ -188,14 +188,14 @@ static int weigh(struct solving *solving)
         return -1;
     for (int32_t u = 0; u < graph->users; u++) {
         double degree = (double)inmo_graph_degree(graph, u);
-        if (degree > 0 && degree <= MOST_ITEMS) {
+        if (degree > 0 && degree <= INMO_WALK_MOST) {
             sum += sqrt(degree); /* degree · degree^-1/2 */
             edges += degree;
         }
     }
     for (int32_t u = 0; u < graph->users; u++) {
         double degree = (double)inmo_graph_degree(graph, u);
-        if (degree > 0 && degree <= MOST_ITEMS)
+        if (degree > 0 && degree <= INMO_WALK_MOST)
             solving->user_weight[u] = (float)(edges / sum / sqrt(degree));
     }
     for (int32_t i = 0; i < graph->items; i++) {
@@ -270,7 +270,7 @@ enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const stru
     struct solving solving = {
         .graph = graph, .rule = rule, .rules = rules < MOST_RULES ? rules : MOST_RULES, .only = only};
     enum inmo_status status;
-    solving.near = (struct inmo_near){graph, rule->k, NULL, MOST_ITEMS, cosine, &solving};
+    solving.near = (struct inmo_near){graph, rule->k, NULL, INMO_WALK_MOST, cosine, &solving};
     status = prepare(&solving, error);
     if (!status) {
         inmo_blas_hold(); /* the items run in parallel instead */

@@ -71,8 +71,8 @@ static struct inmo_links *merge(const struct inmo_links *linked, const struct in
     return links;
 }
 
-/* Regressions on more data predict higher numbers, so those of new items would stand before those of training. A
- * few per cent do not matter; beyond that, all are solved on what has been observed. */
+/* Regressions on more data predict better, and higher numbers, so those of training would fall behind those of new
+ * items. A few per cent do not matter; beyond that, all are solved on what has been observed. */
 static int has_outgrown(const struct inmo_model *model, const struct inmo_graph *graph)
 {
     double known = (double)(inmo_csr_count(&model->train) + inmo_csr_count(&model->valid));

@@ -21,7 +21,7 @@ struct inmo_walks {
     struct inmo_walk_making *making; /* which rows are computed, and what computing the others needs */
 };
 
-/* Walks skip users with more items than this: they say little and cost the most. */
+/* Walks and links skip users with more items than this: they say little and cost the most. */
 enum { INMO_WALK_MOST = 4000 };
 
 /* Computes no row yet. The graph must outlive the walks. */
