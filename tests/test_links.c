@@ -1,6 +1,6 @@
 /* test_links.c - item links: against dense matrices, inside a ranking against its twin, through trained models
  * (lists, explanations, files, items that came later), and how their weight is chosen. */
-#include "support.h"
+#include "agreement.h"
 
 #include "eval/validate.h"
 #include "score/link_solve.h"
@@ -172,50 +172,6 @@ static void test_ranking(void **state)
     inmo_graph_free(graph);
 }
 
-/* A list, the ranking of all, and an explanation agree. */
-struct rows {
-    const char *user;
-    size_t count;
-    struct inmo_entry entry[8];
-};
-static int keep_row(void *context, const char *user, size_t count, const struct inmo_entry *entry)
-{
-    struct rows *rows = context;
-    if (strcmp(user, rows->user) == 0) {
-        rows->count = count;
-        memcpy(rows->entry, entry, count * sizeof *entry);
-    }
-    return 0;
-}
-
-static void check_view(const struct inmo_view *view, const char *user)
-{
-    struct inmo_error error = {0};
-    struct inmo_query query, everybody;
-    struct inmo_list *list = NULL;
-    struct rows rows = {.user = user};
-    inmo_query_init(&query);
-    inmo_query_init(&everybody);
-    query.user = user;
-    query.k = everybody.k = 8;
-    must(inmo_recommend(view, &query, &list, &error));
-    must(inmo_recommend_all(view, &everybody, NULL, keep_row, &rows, &error));
-    assert_int_equal(list->count, rows.count);
-    for (size_t n = 0; n < list->count; n++) {
-        struct inmo_explanation *why = NULL;
-        double sum = 0;
-        assert_string_equal(list->entry[n].id, rows.entry[n].id);
-        assert_near(list->entry[n].score, rows.entry[n].score, 1e-5);
-        must(inmo_explain(view, &query, list->entry[n].id, &why, &error));
-        for (size_t p = 0; p < why->count; p++)
-            sum += why->part[p].score;
-        assert_near(why->score, list->entry[n].score, 1e-5);
-        assert_near(sum, why->score, 1e-4);
-        inmo_explanation_free(why);
-    }
-    inmo_list_free(list);
-}
-
 /* An item that came later gets links by the same closed form, as training on everything would give it. */
 static void check_newcomer(const struct inmo_model *model, const struct inmo_train_options *options)
 {
@@ -227,12 +183,12 @@ static void check_newcomer(const struct inmo_model *model, const struct inmo_tra
     struct inmo_links *solved = NULL;
     int32_t item, found = 0;
     must(inmo_view_create(model, NULL, &view, &error));
-    check_view(view, "user-17");
+    check_agreement(view, "user-17");
     for (size_t n = 0; n < COUNT(user); n++)
         event[n] = (struct inmo_event){user[n], "newcomer", 0};
     must(inmo_view_observe(view, event, COUNT(user), &error));
     must(inmo_view_refresh(view, NULL, &error));
-    check_view(view, "user-17");
+    check_agreement(view, "user-17");
     links = view->snapshot->scorer.beside.links;
     item = inmo_names_find(&view->items, "newcomer");
     assert_true(item >= model->items.count && links->items > item);
@@ -280,7 +236,7 @@ static void test_outgrown(void **state)
     }
     must(inmo_view_observe(view, event, 200, &error));
     must(inmo_view_refresh(view, NULL, &error));
-    check_view(view, "user-17");
+    check_agreement(view, "user-17");
     snapshot = view->snapshot;
     must(inmo_links_solve(snapshot->graph, &model->link_rule, NULL, NULL, &solved, &error));
     for (int32_t j = 0; j < snapshot->graph->items; j++)

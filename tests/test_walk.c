@@ -1,6 +1,6 @@
 /* test_walk.c - short walks: against the formula on a dense matrix, inside a ranking against its twin, and
  * through a trained model: lists, explanations, files and threads. */
-#include "support.h"
+#include "agreement.h"
 
 #include "score/rank.h"
 #include "score/walk.h"
@@ -138,52 +138,13 @@ static void test_ranking(void **state)
     inmo_graph_free(graph);
 }
 
-/* A model with walks: what is recommended to one person is what the ranking of all gives, an explanation sums to
- * the score, and a file keeps it all. */
-struct rows {
-    const char *user;
-    size_t count;
-    struct inmo_entry entry[8];
-};
-static int keep_row(void *context, const char *user, size_t count, const struct inmo_entry *entry)
-{
-    struct rows *rows = context;
-    if (strcmp(user, rows->user) == 0) {
-        rows->count = count;
-        memcpy(rows->entry, entry, count * sizeof *entry);
-    }
-    return 0;
-}
-
+/* A model with walks agrees with itself, and a file keeps it all. */
 static void check_model(const struct inmo_model *model, const char *user)
 {
     struct inmo_error error = {0};
     struct inmo_view *view = NULL;
-    struct inmo_query query;
-    struct inmo_list *list = NULL;
-    struct rows rows = {.user = user};
     must(inmo_view_create(model, NULL, &view, &error));
-    inmo_query_init(&query);
-    query.user = user;
-    query.k = 8;
-    must(inmo_recommend(view, &query, &list, &error));
-    must(inmo_recommend_all(view,
-                            &(struct inmo_query){.size = sizeof(struct inmo_query), .k = 8, .include_seen = 0},
-                            NULL, keep_row, &rows, &error));
-    assert_int_equal(list->count, rows.count);
-    for (size_t n = 0; n < list->count; n++) {
-        struct inmo_explanation *why = NULL;
-        double sum = 0;
-        assert_string_equal(list->entry[n].id, rows.entry[n].id);
-        assert_near(list->entry[n].score, rows.entry[n].score, 1e-5);
-        must(inmo_explain(view, &query, list->entry[n].id, &why, &error));
-        for (size_t p = 0; p < why->count; p++)
-            sum += why->part[p].score;
-        assert_near(why->score, list->entry[n].score, 1e-5);
-        assert_near(sum, why->score, 1e-4);
-        inmo_explanation_free(why);
-    }
-    inmo_list_free(list);
+    check_agreement(view, user);
     inmo_view_free(view);
 }
 

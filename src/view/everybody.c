@@ -60,7 +60,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
     const struct inmo_snapshot *snapshot = stretch->snapshot;
     const struct inmo_query *query = stretch->query;
     const struct inmo_numbers *gone = &stretch->view->overlay.gone;
-    int32_t items = snapshot->graph->items, count = 0;
+    int32_t items = snapshot->graph->items, count;
     uint8_t *closed = inmo_alloc((size_t)items, 1);
     stretch->candidate = inmo_alloc((size_t)items, sizeof *stretch->candidate);
     if (!closed || !stretch->candidate) {
@@ -73,9 +73,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
     mark(stretch->view, query->deny, query->deny_count, 1, items, closed);
     for (int32_t n = 0; n < gone->count; n++)
         closed[gone->number[n]] = 1;
-    for (int32_t i = 0; i < items; i++)
-        if (!closed[i] && !(snapshot->unoffered && snapshot->unoffered[i]))
-            stretch->candidate[count++] = i;
+    count = inmo_snapshot_open_items(snapshot, closed, stretch->candidate);
     inmo_free(closed);
     stretch->job.candidate = count < items ? stretch->candidate : NULL;
     stretch->job.candidates = count;

@@ -83,7 +83,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
 {
     const struct inmo_snapshot *snapshot = stretch->snapshot;
     const struct inmo_rows_query *query = stretch->query;
-    int32_t items = snapshot->graph->items, count = 0;
+    int32_t items = snapshot->graph->items, count;
     uint8_t *closed = inmo_alloc((size_t)items, 1);
     stretch->candidate = inmo_alloc((size_t)items, sizeof *stretch->candidate);
     if (!closed || !stretch->candidate) {
@@ -102,9 +102,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
         for (int32_t n = 0; n < stretch->view->overlay.gone.count; n++)
             closed[stretch->view->overlay.gone.number[n]] = 1;
     inmo_view_unlock(stretch->view);
-    for (int32_t i = 0; i < items; i++)
-        if (!closed[i] && !(snapshot->unoffered && snapshot->unoffered[i]))
-            stretch->candidate[count++] = i;
+    count = inmo_snapshot_open_items(snapshot, closed, stretch->candidate);
     inmo_free(closed);
     stretch->job.candidate = count < items ? stretch->candidate : NULL;
     stretch->job.candidates = count;

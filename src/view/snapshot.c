@@ -101,3 +101,12 @@ enum inmo_status inmo_snapshot_popular(struct inmo_snapshot *snapshot, const int
     pthread_mutex_unlock(&snapshot->lock);
     return status;
 }
+
+int32_t inmo_snapshot_open_items(const struct inmo_snapshot *snapshot, const uint8_t *closed, int32_t *item)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < snapshot->graph->items; i++)
+        if (!closed[i] && !(snapshot->unoffered && snapshot->unoffered[i]))
+            item[count++] = i;
+    return count;
+}

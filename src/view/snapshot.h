@@ -42,6 +42,9 @@ struct inmo_snapshot *inmo_snapshot_hold(struct inmo_snapshot *snapshot);
 enum inmo_status inmo_snapshot_popular(struct inmo_snapshot *snapshot, const int32_t **order,
                                        struct inmo_error *error);
 
+/* Lists the items on offer that are not closed (items), ascending. Returns how many there are. */
+int32_t inmo_snapshot_open_items(const struct inmo_snapshot *snapshot, const uint8_t *closed, int32_t *item);
+
 static inline int inmo_snapshot_is_gone(const struct inmo_snapshot *snapshot, int32_t node)
 {
     return snapshot->fate && (snapshot->fate[node] & INMO_GONE);
