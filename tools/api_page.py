@@ -46,9 +46,21 @@ def signature_of(thing):
     return re.sub(r"<class '([\w.]+)'>", r"\1", found.replace('"', ""))
 
 
-def members_of(kind, inherited):
+def names_of(kind):
+    """What the class has itself, or from bases that no page shows: those are how it is written, not what it is."""
+    shown = set(inmo.__all__) | set(inmo.implicit.__all__)
+    names = set(vars(kind))
+    for base in kind.__mro__[1:]:
+        if base.__name__ in shown or base.__module__.split(".")[0] != "inmo":
+            break
+        names |= set(vars(base))
+    return names
+
+
+def members_of(kind):
+    names = names_of(kind)
     for name, member in inspect.getmembers(kind):
-        if name.startswith("_") or (not inherited and name not in vars(kind)):
+        if name.startswith("_") or name not in names:
             continue
         if isinstance(member, property):
             yield name, member, f"`{name}`"
@@ -63,7 +75,7 @@ def describe(name, thing, inherited=False):
         return [f"- `{name}` ({bases}): {text_of(thing)}"]
     if inspect.isclass(thing):
         out.append(f"\n### `{name}{signature_of(thing) if inherited is not None else ''}`\n\n{text_of(thing)}")
-        for _, member, shown in sorted(members_of(thing, False)):
+        for _, member, shown in sorted(members_of(thing)):
             if text_of(member):
                 out.append(f"\n- {shown}  \n  " + text_of(member).replace("\n", "\n  "))
         return out
