@@ -1,0 +1,423 @@
+/* http.c - see http.h. */
+#include "server/http.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "server/http_inside.h"
+#include "server/import.h"
+#include "server/route.h"
+#include "server/stamp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HEADER_LIMIT = 32 << 10, STREAM_BLOCK = 1 << 16 };
+
+/* ---- Addresses -------------------------------------------------------------------------------------------------- */
+
+int http_is_loopback(const char *host)
+{
+    return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "::1");
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+
+static void add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+    if (value)
+        MHD_add_response_header(response, name, value);
+}
+
+static ssize_t send_piece(void *context, uint64_t position, char *buffer, size_t most)
+{
+    struct call *call = context;
+    size_t some;
+    (void)position;
+    while (call->sent == call->piece.length) {
+        int more;
+        call->piece.length = call->sent = 0;
+        more = export_more(&call->request, &call->piece);
+        if (more <= 0)
+            return more ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    some = call->piece.length - call->sent < most ? call->piece.length - call->sent : most;
+    memcpy(buffer, call->piece.data + call->sent, some);
+    call->sent += some;
+    return (ssize_t)some;
+}
+
+static struct MHD_Response *make_response(struct call *call)
+{
+    struct request *request = &call->request;
+    struct MHD_Response *response;
+    if (request->state == REQUEST_STREAMS)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, send_piece, call, NULL);
+    if (request->fixed)
+        return MHD_create_response_from_buffer(request->fixed_size, (void *)request->fixed, MHD_RESPMEM_PERSISTENT);
+    response = MHD_create_response_from_buffer_with_free_callback(
+        request->out.length, request->out.data ? request->out.data : (void *)"", request->out.data ? inmo_free : NULL);
+    if (response)
+        request->out = (struct inmo_text){0}; /* the response's now */
+    return response;
+}
+
+static enum MHD_Result respond(struct call *call)
+{
+    struct request *request = &call->request;
+    const char *known = request->etag ? MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "If-None-Match") : NULL;
+    enum MHD_Result result = MHD_NO;
+    struct MHD_Response *response;
+    char retry[32];
+
+    if (known && !strcmp(known, request->etag)) {
+        request->status = 304;
+        request->fixed_size = 0;
+    }
+    response = make_response(call);
+    if (!response)
+        return MHD_NO;
+    add_header(response, "Content-Type", request->out_type);
+    add_header(response, "X-Content-Type-Options", "nosniff");
+    add_header(response, "Cache-Control", request->etag ? "no-cache" : "no-store");
+    add_header(response, "ETag", request->etag);
+    add_header(response, "Allow", request->allow);
+    if (request->fixed) {
+        add_header(response, "Content-Security-Policy",
+                   "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'");
+        add_header(response, "Referrer-Policy", "no-referrer");
+    }
+    if (request->status == 401)
+        add_header(response, "WWW-Authenticate", "ApiKey");
+    if (request->retry_after > 0) {
+        snprintf(retry, sizeof retry, "%d", (int)(request->retry_after + 0.999));
+        add_header(response, "Retry-After", retry);
+    }
+    if (request->server->options->allow_origin) {
+        add_header(response, "Access-Control-Allow-Origin", request->server->options->allow_origin);
+        add_header(response, "Access-Control-Allow-Headers", "X-API-Key, Authorization, Content-Type");
+        add_header(response, "Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE");
+    }
+    if (request->close_after)
+        add_header(response, "Connection", "close");
+    result = MHD_queue_response(call->connection, (unsigned)request->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------------------------- */
+
+/* Fills in the rights; 0: answered. Without any keys everybody on this machine may do everything. */
+static int admit(struct call *call)
+{
+    struct request *request = &call->request;
+    struct server *server = request->server;
+    const char *key = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "X-API-Key");
+    const char *bearer = key ? NULL : MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Authorization");
+    enum keys_right needed = request->route->right;
+    double retry = 0;
+    int which = KEYS_ANONYMOUS, fine = 1;
+
+    if (bearer && !strncasecmp(bearer, "Bearer ", 7))
+        key = bearer + 7;
+    pthread_rwlock_rdlock(&server->keys_lock);
+    if (!keys_count(server->keys))
+        request->right = KEYS_ADMIN;
+    else
+        request->right = key ? keys_check(server->keys, key, strlen(key), &which) : KEYS_NONE;
+    if (needed != KEYS_NONE && !keys_take(server->keys, which, seconds_now(), &retry)) {
+        request->retry_after = retry;
+        metrics_count(server->metrics, METRICS_REFUSED_RATE, 1);
+        request_fail(request, 429, "TOO_MANY", NULL, "too many requests; try again in %.0f s", retry + 0.5);
+        fine = 0;
+    } else if (request->right < needed) {
+        metrics_count(server->metrics, METRICS_REFUSED_KEY, 1);
+        if (request->right == KEYS_NONE)
+            request_fail(request, 401, "UNAUTHORIZED", "X-API-Key", "%s", key ? "this key is not known or has expired"
+                                                                              : "a key is needed in the header X-API-Key");
+        else
+            request_fail(request, 403, "FORBIDDEN", "X-API-Key", "this key may %s, and this needs the right to %s",
+                         keys_right_name(request->right), keys_right_name(needed));
+        fine = 0;
+    }
+    pthread_rwlock_unlock(&server->keys_lock);
+    return fine;
+}
+
+/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+
+static void suspend(struct request *request)
+{
+    request->suspended = 1;
+    MHD_suspend_connection(request->connection);
+}
+
+static void resume(struct request *request)
+{
+    MHD_resume_connection(request->connection);
+}
+
+/* A new request: finds its route, asks for the key, looks at the announced length. */
+static struct call *begin(struct server *server, struct MHD_Connection *connection, const char *path, const char *method)
+{
+    struct call *call = inmo_alloc_zero(1, sizeof *call);
+    const union MHD_ConnectionInfo *socket;
+    const char *type, *length, *query;
+    struct request *request;
+    if (!call)
+        return NULL;
+    request = &call->request;
+    call->connection = connection;
+    call->began = seconds_now();
+    request->server = server;
+    request->connection = connection;
+    request->suspend = suspend;
+    request->resume = resume;
+    request->method = method;
+    request->route_number = -1;
+    socket = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    call->wire = socket ? socket->socket_context : NULL;
+    if (call->wire)
+        atomic_store(&call->wire->deadline, INT64_MAX); /* the header has come; the body has its own limit */
+    type = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Type");
+    length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+    request->content_type = type ? type : "";
+    query = call->wire ? call->wire->query : NULL;
+    if (server->options->allow_origin && !strcmp(method, "OPTIONS")) {
+        inmo_text_add(&request->out, "{}", 2);
+        request_answer(request, 200);
+    } else if (request_parse(request, path, query) && route_find(request) && admit(call)) {
+        if (length && !(request->route->flags & ROUTE_STREAM) && strtod(length, NULL) > server->options->most_body) {
+            metrics_count(server->metrics, METRICS_REFUSED_SIZE, 1);
+            request_fail(request, 413, "TOO_LARGE", NULL, "a body of %.20s bytes; at most %.0f are taken", length,
+                         server->options->most_body);
+        }
+    }
+    return call;
+}
+
+static int has_body(const struct call *call)
+{
+    const char *length = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Content-Length");
+    return MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Transfer-Encoding") ||
+           (length && strcmp(length, "0"));
+}
+
+static void take_body(struct call *call, const char *data, size_t *size)
+{
+    struct request *request = &call->request;
+    if (request->state != REQUEST_NEW) {
+        *size = 0; /* refused already: the rest of it is of no interest */
+    } else if (call->wire && seconds_now() - call->began > request->server->options->idle_seconds &&
+               !(request->route->flags & ROUTE_STREAM)) {
+        request->close_after = 1;
+        request_fail(request, 408, "TOO_SLOW", NULL, "the body did not come within %d s",
+                     request->server->options->idle_seconds);
+        *size = 0;
+    } else if (request->route->flags & ROUTE_STREAM) {
+        *size -= import_feed(request, data, *size);
+    } else if ((double)(request->body.length + *size) > request->server->options->most_body) {
+        metrics_count(request->server->metrics, METRICS_REFUSED_SIZE, 1);
+        request->close_after = 1;
+        request_fail(request, 413, "TOO_LARGE", NULL, "the body has more than %.0f bytes",
+                     request->server->options->most_body);
+        inmo_text_free(&request->body);
+        *size = 0;
+    } else {
+        inmo_text_add(&request->body, data, *size);
+        if (request->body.failed)
+            request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        *size = 0;
+    }
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
+                              const char *version, const char *data, size_t *size, void **place)
+{
+    struct call *call = *place;
+    struct request *request;
+    (void)version;
+
+    if (!call) {
+        *place = call = begin(context, connection, path, method);
+        if (!call)
+            return MHD_NO;
+        /* Refused: answered before the body is sent, if there is one, and then the connection ends. */
+        if (call->request.state == REQUEST_ANSWERED) {
+            call->request.close_after = has_body(call);
+            return respond(call);
+        }
+        return MHD_YES;
+    }
+    request = &call->request;
+    request->suspended = 0;
+    if (*size) {
+        take_body(call, data, size);
+        return MHD_YES;
+    }
+    if (request->state == REQUEST_NEW) {
+        request->route->answer(request);
+        if (request->suspended)
+            return MHD_YES; /* another thread has it now, and wakes the connection */
+    }
+    return respond(call);
+}
+
+static void completed(void *context, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode why)
+{
+    struct server *server = context;
+    struct call *call = *place;
+    (void)connection;
+    if (!call)
+        return;
+    if (call->request.route_number >= 0)
+        metrics_request(server->metrics, (size_t)call->request.route_number,
+                        why == MHD_REQUEST_TERMINATED_COMPLETED_OK ? call->request.status : 499, seconds_now() - call->began);
+    if (call->request.route && (call->request.route->flags & ROUTE_STREAM))
+        import_free(&call->request);
+    else
+        export_free(&call->request);
+    if (call->wire)
+        http_wire_idle(call->wire, server->options->idle_seconds);
+    request_clear(&call->request);
+    inmo_text_free(&call->piece);
+    inmo_free(call);
+    *place = NULL;
+}
+
+/* Addresses are decoded by request.c, each word by itself: an id may have a slash in it. */
+static size_t leave_encoded(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context;
+    (void)connection;
+    return strlen(text);
+}
+
+/* ---- Start and end ---------------------------------------------------------------------------------------------- */
+
+/* A listening socket for the first address of that name. */
+static int listen_at(const struct serve_options *options, char address[HTTP_ADDRESS], struct inmo_error *error)
+{
+    struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+    char port[16], name[128] = "";
+    struct sockaddr_storage bound = {0};
+    socklen_t size = sizeof bound;
+    int on = 1, listening = -1, failed;
+
+    snprintf(port, sizeof port, "%d", options->port);
+    failed = getaddrinfo(options->host, port, &wanted, &found);
+    if (failed) {
+        inmo_fail(error, INMO_USAGE, "`host`: found \"%s\", which is no address: %s", options->host, gai_strerror(failed));
+        return -1;
+    }
+    listening = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listening >= 0)
+        setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (listening < 0 || bind(listening, found->ai_addr, found->ai_addrlen) || listen(listening, 4096)) {
+        inmo_fail(error, INMO_IO, "cannot listen at %s port %d: %s", options->host, options->port, strerror(errno));
+        if (listening >= 0)
+            close(listening);
+        listening = -1;
+    } else {
+        getsockname(listening, (struct sockaddr *)&bound, &size);
+        getnameinfo((struct sockaddr *)&bound, size, name, sizeof name, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+        snprintf(address, HTTP_ADDRESS, strchr(name, ':') ? "http%s://[%s]:%s" : "http%s://%s:%s",
+                 options->tls_certificate ? "s" : "", name, port);
+    }
+    freeaddrinfo(found);
+    return listening;
+}
+
+static void raise_descriptors(int wanted)
+{
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < (rlim_t)wanted + 256) {
+        limit.rlim_cur = limit.rlim_max < (rlim_t)wanted + 256 ? limit.rlim_max : (rlim_t)wanted + 256;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+enum inmo_status http_start(struct server *server, struct http **http, char address[HTTP_ADDRESS],
+                            struct inmo_error *error)
+{
+    const struct serve_options *options = server->options;
+    struct http *made = inmo_alloc_zero(1, sizeof *made);
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    unsigned threads = options->threads ? (unsigned)options->threads : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    enum inmo_status status = made ? INMO_OK : inmo_fail_memory(error, "the server");
+    struct MHD_OptionItem more[8];
+    int n = 0, listening = -1;
+
+    if (status)
+        return status;
+    made->server = server;
+    pthread_mutex_init(&made->lock, NULL);
+    raise_descriptors(options->connections);
+    if (options->tls_certificate) {
+        flags |= MHD_USE_TLS;
+        status = http_reload(made, error);
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, (intptr_t)http_certificate, NULL};
+    }
+    if (!status && (listening = listen_at(options, address, error)) < 0)
+        status = error ? error->code : INMO_IO;
+    if (threads > 1)
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL};
+    more[n++] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    if (!status) {
+        http_current = made;
+        made->daemon = MHD_start_daemon(
+            flags, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_UNESCAPE_CALLBACK,
+            leave_encoded, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_take_address, made, MHD_OPTION_NOTIFY_COMPLETED, completed,
+            server, MHD_OPTION_NOTIFY_CONNECTION, http_connection, made, MHD_OPTION_CONNECTION_LIMIT,
+            (unsigned)options->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_LIMIT,
+            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_seconds, MHD_OPTION_EXTERNAL_LOGGER, http_log, server,
+            MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+        if (!made->daemon) {
+            status = inmo_fail(error, INMO_IO, "the HTTP server could not be started: %s", strerror(errno));
+            close(listening);
+        }
+    }
+    if (status)
+        http_stop(made);
+    else
+        *http = made;
+    return status;
+}
+
+void http_drain(struct http *http, double seconds)
+{
+    const union MHD_DaemonInfo *about;
+    double until = seconds_now() + seconds;
+    http->listening = (int)MHD_quiesce_daemon(http->daemon);
+    http->quiet = 1;
+    do {
+        about = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+        http_close_idle(http);
+        usleep(10000);
+    } while (about && about->num_connections && http_busy(http) && seconds_now() < until);
+}
+
+void http_stop(struct http *http)
+{
+    if (!http)
+        return;
+    request_background_end();
+    if (http->daemon)
+        MHD_stop_daemon(http->daemon);
+    if (http->quiet && http->listening >= 0)
+        close(http->listening);
+    http_free_certificate(http);
+    pthread_mutex_destroy(&http->lock);
+    inmo_free(http);
+}

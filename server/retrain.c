@@ -1,0 +1,440 @@
+/* retrain.c - see retrain.h. One thread waits for orders and runs the steps one after the other. */
+#include "server/retrain.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "server/stamp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILD_NICE = 15, WORDS_MOST = 64, OUTPUT_MOST = 1 << 20 };
+
+struct retrain {
+    struct server *server;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    int wanted, forced, running, stopping;
+    pid_t child;
+    const char *stage;
+    int64_t began, last_began; /* milliseconds since 1970; last_began: of the last try */
+    int64_t tried;             /* choices there were at the last try; -1: none yet */
+    json_t *last;
+    char *data, *fresh, *report, *log; /* paths */
+};
+
+/* ---- Children --------------------------------------------------------------------------------------------------- */
+
+/* After fork, only calls that are safe there. */
+static void become(char *const *word, int output, int log, pid_t parent)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127); /* the server ended between fork and prctl */
+    setpriority(PRIO_PROCESS, 0, CHILD_NICE);
+    dup2(output, 1);
+    dup2(log, 2);
+    close(0);
+    open("/dev/null", O_RDONLY);
+    close_range(3, ~0u, 0);
+    execv("/proc/self/exe", word);
+    _exit(127);
+}
+
+/* Runs `inmo word...`, its output in the report file. INTERRUPTED when the server ends. */
+static enum inmo_status run(struct retrain *retrain, const char *const *word, struct inmo_error *error)
+{
+    int output = open(retrain->report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int log = open(retrain->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    enum inmo_status status = INMO_OK;
+    sigset_t none, before;
+    pid_t child = -1, parent = getpid();
+    int how = 0;
+
+    if (output < 0 || log < 0) {
+        status = inmo_fail_errno(error, "write", output < 0 ? retrain->report : retrain->log);
+    } else {
+        pthread_mutex_lock(&retrain->lock);
+        if (!retrain->stopping) {
+            sigemptyset(&none);
+            pthread_sigmask(SIG_SETMASK, &none, &before); /* the child must hear SIGTERM */
+            child = fork();
+            if (!child)
+                become((char *const *)word, output, log, parent);
+            pthread_sigmask(SIG_SETMASK, &before, NULL);
+            retrain->child = child;
+        }
+        pthread_mutex_unlock(&retrain->lock);
+        if (child < 0)
+            status = inmo_fail(error, INMO_INTERRUPTED, "no child process could be started: %s", strerror(errno));
+    }
+    if (!status) {
+        while (waitpid(child, &how, 0) < 0 && errno == EINTR)
+            ;
+        pthread_mutex_lock(&retrain->lock);
+        retrain->child = -1;
+        if (retrain->stopping)
+            status = inmo_fail(error, INMO_INTERRUPTED, "the server ended");
+        pthread_mutex_unlock(&retrain->lock);
+    }
+    if (!status && WIFSIGNALED(how))
+        status = inmo_fail(error, INMO_INTERNAL, "inmo %s was ended by signal %d (%s has what it said)", word[1],
+                           WTERMSIG(how), retrain->log);
+    else if (!status && WEXITSTATUS(how))
+        status = inmo_fail(error, (enum inmo_status)WEXITSTATUS(how), "inmo %s: %s (%s has what it said)", word[1],
+                           inmo_status_meaning((enum inmo_status)WEXITSTATUS(how)), retrain->log);
+    if (log >= 0)
+        close(log);
+    if (output >= 0)
+        close(output);
+    return status;
+}
+
+/* What a command printed with --json; NULL when it is none. */
+static json_t *read_report(const struct retrain *retrain)
+{
+    FILE *stream = fopen(retrain->report, "rb");
+    json_t *report = NULL;
+    struct stat about;
+    if (stream && !fstat(fileno(stream), &about) && about.st_size < OUTPUT_MOST)
+        report = json_loadf(stream, 0, NULL);
+    if (stream)
+        fclose(stream);
+    return report;
+}
+
+static void set_stage(struct retrain *retrain, const char *stage)
+{
+    pthread_mutex_lock(&retrain->lock);
+    retrain->stage = stage;
+    pthread_mutex_unlock(&retrain->lock);
+    server_say(retrain->server, INMO_NOTE, "retraining: %s", stage);
+}
+
+/* ---- The steps -------------------------------------------------------------------------------------------------- */
+
+static enum inmo_status prepare(struct retrain *retrain, struct inmo_error *error)
+{
+    const struct serve_options *options = retrain->server->options;
+    const char *word[WORDS_MOST] = {"inmo",   "prepare", options->store, "--by",     "time", "--split",
+                                    "80/10/10", "-o",    retrain->data,  "--force", "--quiet"};
+    int n = 11;
+    if (options->positive && *options->positive) {
+        word[n++] = "--positive";
+        word[n++] = options->positive;
+    }
+    if (options->seen && *options->seen) {
+        word[n++] = "--seen";
+        word[n++] = options->seen;
+    }
+    set_stage(retrain, "reading the store");
+    return run(retrain, word, error);
+}
+
+static enum inmo_status train(struct retrain *retrain, struct inmo_error *error)
+{
+    const struct serve_options *options = retrain->server->options;
+    const char *word[WORDS_MOST] = {"inmo", "train", retrain->data, "-o", retrain->fresh, "--force", "--quiet", "--threads"};
+    char threads[16], *more = inmo_copy_string(options->train ? options->train : ""), *rest = more;
+    enum inmo_status status = more ? INMO_OK : inmo_fail_memory(error, "the options");
+    int n = 8;
+
+    snprintf(threads, sizeof threads, "%d", options->retrain_threads);
+    word[n++] = threads;
+    for (char *part; !status && (part = strtok_r(rest, " ", &rest)) && n < WORDS_MOST - 1;)
+        word[n++] = part;
+    set_stage(retrain, "training");
+    if (!status)
+        status = run(retrain, word, error);
+    inmo_free(more);
+    return status;
+}
+
+/* NDCG@20 on the newest events; NaN when the model cannot be evaluated on them. */
+static double score(struct retrain *retrain, const char *model, struct inmo_error *error)
+{
+    const char *word[] = {"inmo", "evaluate", model, retrain->data, "--json", "--quiet", "--allow-leaks", NULL};
+    double found = NAN;
+    json_t *report = NULL;
+    if (!run(retrain, word, error) && (report = read_report(retrain))) {
+        const json_t *ndcg = json_object_get(json_object_get(report, "metrics"), "ndcg@20");
+        if (json_is_number(ndcg))
+            found = json_number_value(ndcg);
+    }
+    json_decref(report);
+    return found;
+}
+
+static json_t *number_or_null(double number)
+{
+    return number == number ? json_real(number) : json_null();
+}
+
+/* Moves the new model to its number and writes its record. */
+static enum inmo_status keep(struct retrain *retrain, int64_t seq, double fresh, double old, int *number,
+                             struct inmo_error *error)
+{
+    struct models *models = retrain->server->models;
+    struct inmo_model *model = NULL;
+    struct inmo_model_info info;
+    int next = models_next(models);
+    char *path = models_path(models, next, ".inmo");
+    json_t *about = NULL;
+    enum inmo_status status = path ? inmo_model_load(retrain->fresh, &model, error) : inmo_fail_memory(error, "a model");
+
+    if (!status && rename(retrain->fresh, path))
+        status = inmo_fail_errno(error, "rename", retrain->fresh);
+    if (!status) {
+        inmo_model_info(model, &info);
+        about = json_pack("{sI ss sI so so si si}", "seq", (json_int_t)seq, "name", info.name, "trained",
+                          (json_int_t)(stamp_now() / 1000), "score", number_or_null(fresh), "score_before",
+                          number_or_null(old), "users", info.users, "items", info.items);
+        status = about ? models_finish(models, next, about, error) : inmo_fail_memory(error, "a record");
+    }
+    if (!status)
+        *number = next;
+    json_decref(about);
+    if (model)
+        inmo_model_free(model);
+    inmo_free(path);
+    return status;
+}
+
+static enum inmo_status use(struct retrain *retrain, int number, int64_t seq, struct inmo_error *error)
+{
+    struct server *server = retrain->server;
+    char *path = models_path(server->models, number, ".inmo");
+    int64_t oldest;
+    enum inmo_status status = path ? live_load(server->live, path, number, seq, error) : inmo_fail_memory(error, "a path");
+    if (!status)
+        status = models_activate(server->models, number, error);
+    if (!status && !models_prune(server->models, server->options->keep_models, &oldest, NULL) && oldest != INT64_MAX)
+        store_bury(server->store, oldest, NULL);
+    inmo_free(path);
+    return status;
+}
+
+/* The whole of it; *about says what came of it. */
+static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t *about, struct inmo_error *error)
+{
+    struct server *server = retrain->server;
+    struct live_model *model = live_hold(server->live);
+    char *old_path = model && model->path ? inmo_copy_string(model->path) : NULL;
+    double fresh = NAN, old = NAN;
+    int64_t seq = 0;
+    int number = 0, better;
+    enum inmo_status status;
+
+    live_release(server->live, model);
+    unlink(retrain->log);
+    status = store_last(server->store, &seq, error);
+    if (!status)
+        status = prepare(retrain, error);
+    if (!status)
+        status = train(retrain, error);
+    if (!status) {
+        set_stage(retrain, "comparing");
+        fresh = score(retrain, retrain->fresh, error);
+        if (old_path)
+            old = score(retrain, old_path, NULL);
+        json_object_set_new(about, "score", number_or_null(fresh));
+        json_object_set_new(about, "score_before", number_or_null(old));
+        status = keep(retrain, seq, fresh, old, &number, error);
+    }
+    if (!status) {
+        json_object_set_new(about, "number", json_integer(number));
+        better = forced || old != old || fresh >= old;
+        if (better) {
+            set_stage(retrain, "swapping");
+            status = use(retrain, number, seq, error);
+        }
+        json_object_set_new(about, "result", json_string(status ? "failed" : better ? "swapped" : "kept"));
+        metrics_count(server->metrics, better ? METRICS_MODEL_SWAPPED : METRICS_MODEL_KEPT, !status);
+        server_say(server, INMO_NOTE, "retraining: model %d scores %.4f on the newest events, the one in use %.4f: %s",
+                   number, fresh, old, better ? "it is used from now on" : "the old one stays");
+    }
+    if (status) {
+        json_object_set_new(about, "result", json_string("failed"));
+        json_object_set_new(about, "error", json_string(error->message));
+        metrics_count(server->metrics, METRICS_MODEL_FAILED, 1);
+        server_say(server, INMO_WARNING, "retraining failed: %s", error->message);
+    }
+    inmo_free(old_path);
+    return status;
+}
+
+/* ---- The thread ------------------------------------------------------------------------------------------------- */
+
+static void *trainer(void *context)
+{
+    struct retrain *retrain = context;
+    pthread_mutex_lock(&retrain->lock);
+    while (!retrain->stopping) {
+        struct inmo_error error = {0};
+        json_t *about;
+        int forced;
+        if (!retrain->wanted) {
+            pthread_cond_wait(&retrain->wake, &retrain->lock);
+            continue;
+        }
+        forced = retrain->forced;
+        retrain->wanted = retrain->forced = 0;
+        retrain->running = 1;
+        retrain->began = retrain->last_began = stamp_now();
+        pthread_mutex_unlock(&retrain->lock);
+        about = json_pack("{sI}", "started", (json_int_t)(retrain->began / 1000));
+        retrain_now(retrain, forced, about, &error);
+        json_object_set_new(about, "seconds", json_real((double)(stamp_now() - retrain->began) / 1000));
+        pthread_mutex_lock(&retrain->lock);
+        json_decref(retrain->last);
+        retrain->last = about;
+        retrain->running = 0;
+        retrain->stage = NULL;
+    }
+    pthread_mutex_unlock(&retrain->lock);
+    return NULL;
+}
+
+static char *in_folder(const char *folder, const char *name)
+{
+    struct inmo_text text = {0};
+    inmo_text_add(&text, folder, strlen(folder));
+    inmo_text_add(&text, name, strlen(name));
+    return inmo_text_take(&text);
+}
+
+enum inmo_status retrain_create(struct server *server, struct retrain **retrain, struct inmo_error *error)
+{
+    struct retrain *made = inmo_alloc_zero(1, sizeof *made);
+    const char *folder = models_folder(server->models);
+    char *work = NULL;
+    enum inmo_status status = INMO_OK;
+
+    if (!made)
+        return inmo_fail_memory(error, "the trainer");
+    made->server = server;
+    made->child = -1;
+    made->tried = -1;
+    made->last_began = stamp_now();
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->wake, NULL);
+    work = in_folder(folder, "/work");
+    made->data = in_folder(folder, "/work/data");
+    made->fresh = in_folder(folder, "/work/new.inmo");
+    made->report = in_folder(folder, "/work/report.json");
+    made->log = in_folder(folder, "/work/log.txt");
+    if (!work || !made->data || !made->fresh || !made->report || !made->log)
+        status = inmo_fail_memory(error, "the trainer");
+    else if (mkdir(work, 0777) && errno != EEXIST)
+        status = inmo_fail_errno(error, "make", work);
+    else if (pthread_create(&made->thread, NULL, trainer, made))
+        status = inmo_fail_memory(error, "a thread");
+    inmo_free(work);
+    if (status) {
+        inmo_free(made->log);
+        inmo_free(made->report);
+        inmo_free(made->fresh);
+        inmo_free(made->data);
+        inmo_free(made);
+    } else {
+        *retrain = made;
+    }
+    return status;
+}
+
+void retrain_free(struct retrain *retrain)
+{
+    if (!retrain)
+        return;
+    pthread_mutex_lock(&retrain->lock);
+    retrain->stopping = 1;
+    if (retrain->child > 0)
+        kill(-retrain->child, SIGKILL);
+    pthread_cond_signal(&retrain->wake);
+    pthread_mutex_unlock(&retrain->lock);
+    pthread_join(retrain->thread, NULL);
+    json_decref(retrain->last);
+    inmo_free(retrain->log);
+    inmo_free(retrain->report);
+    inmo_free(retrain->fresh);
+    inmo_free(retrain->data);
+    pthread_cond_destroy(&retrain->wake);
+    pthread_mutex_destroy(&retrain->lock);
+    inmo_free(retrain);
+}
+
+int retrain_start(struct retrain *retrain, int force)
+{
+    int started;
+    pthread_mutex_lock(&retrain->lock);
+    started = !retrain->running && !retrain->wanted;
+    if (started) {
+        retrain->wanted = 1;
+        retrain->forced = force;
+        pthread_cond_signal(&retrain->wake);
+    }
+    pthread_mutex_unlock(&retrain->lock);
+    return started;
+}
+
+int retrain_is_running(struct retrain *retrain)
+{
+    int running;
+    pthread_mutex_lock(&retrain->lock);
+    running = retrain->running || retrain->wanted;
+    pthread_mutex_unlock(&retrain->lock);
+    return running;
+}
+
+void retrain_tick(struct retrain *retrain)
+{
+    const struct serve_options *options = retrain->server->options;
+    struct live_model *model = live_hold(retrain->server->live);
+    int has_model = model && model->path;
+    struct live_state state;
+    int64_t events, positive, users, items, since, more, now = stamp_now();
+    int due = 0;
+
+    live_release(retrain->server->live, model);
+    live_state(retrain->server->live, &state);
+    ledger_counts(live_ledger(retrain->server->live), &events, &positive, &users, &items);
+    pthread_mutex_lock(&retrain->lock);
+    since = now - retrain->last_began;
+    more = retrain->tried < 0 ? state.events_since : positive - retrain->tried;
+    /* A first training that failed is tried again when there is more to learn from. */
+    if (!has_model)
+        due = options->first_events > 0 && positive >= options->first_events &&
+              (retrain->tried < 0 || more >= options->first_events / 2);
+    else
+        due = (options->retrain_seconds > 0 && (double)since >= options->retrain_seconds * 1000) ||
+              (options->retrain_events > 0 && more >= options->retrain_events);
+    if (due)
+        retrain->tried = positive;
+    pthread_mutex_unlock(&retrain->lock);
+    if (due)
+        retrain_start(retrain, 0);
+}
+
+json_t *retrain_state(struct retrain *retrain)
+{
+    json_t *state;
+    pthread_mutex_lock(&retrain->lock);
+    state = json_pack("{sb ss? sO?}", "running", retrain->running || retrain->wanted, "stage", retrain->stage, "last",
+                      retrain->last);
+    if (retrain->running)
+        json_object_set_new(state, "started", json_integer(retrain->began / 1000));
+    pthread_mutex_unlock(&retrain->lock);
+    return state;
+}

@@ -1,0 +1,277 @@
+/* routes_entity.c - users and items: one, many, pages, changes, deletion. */
+#include "server/entity.h"
+#include "server/route.h"
+
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_USUAL = 100, PAGE_MOST = 1000 };
+
+static void answer_affected(struct request *request)
+{
+    const struct store_change *change = request->job.count ? &request->change[0] : NULL;
+    struct metrics *metrics = request->server->metrics;
+    if (change)
+        metrics_count(metrics, change->deed == STORE_PUT_USER || change->deed == STORE_DELETE_USER ? METRICS_USERS_CHANGED
+                                                                                                     : METRICS_ITEMS_CHANGED,
+                      (uint64_t)request->job.affected);
+    request_affected(request, request->job.affected);
+}
+
+/* One object, or an array of them. */
+static void put_all(struct request *request, json_type type,
+                    int (*take)(struct request *request, const json_t *object, int row))
+{
+    json_t *body = request_json(request, type), *object;
+    size_t n;
+    int fine = body != NULL;
+    if (type == JSON_OBJECT)
+        fine = fine && take(request, body, -1);
+    else
+        json_array_foreach (body, n, object)
+            fine = fine && take(request, object, (int)n);
+    if (fine)
+        request_write(request, answer_affected);
+}
+
+void route_put_user(struct request *request)
+{
+    put_all(request, JSON_OBJECT, entity_take_user);
+}
+
+void route_put_users(struct request *request)
+{
+    put_all(request, JSON_ARRAY, entity_take_user);
+}
+
+void route_put_item(struct request *request)
+{
+    put_all(request, JSON_OBJECT, entity_take_item);
+}
+
+void route_put_items(struct request *request)
+{
+    put_all(request, JSON_ARRAY, entity_take_item);
+}
+
+/* ---- One ------------------------------------------------------------------------------------------------------- */
+
+static int put_user_row(void *context, const struct store_user *user)
+{
+    entity_put_user(context, user);
+    return 1;
+}
+
+static int put_item_row(void *context, const struct store_item *item)
+{
+    entity_put_item(context, item);
+    return 1;
+}
+
+/* Fills text with the stored user or item. 0: answered with an error. */
+static int read_user(struct request *request, struct inmo_text *text)
+{
+    struct inmo_error error = {0};
+    int found = 0;
+    if (store_user(request->server->store, request->param[0], put_user_row, text, &found, &error))
+        request_fail_status(request, &error);
+    else if (!found)
+        request_fail(request, 404, "NOT_FOUND", NULL, "there is no user %.200s", request->param[0]);
+    else
+        return 1;
+    return 0;
+}
+
+static int read_item(struct request *request, struct inmo_text *text)
+{
+    struct inmo_error error = {0};
+    int found = 0;
+    if (store_item(request->server->store, request->param[0], put_item_row, text, &found, &error))
+        request_fail_status(request, &error);
+    else if (!found)
+        request_fail(request, 404, "NOT_FOUND", NULL, "there is no item %.200s", request->param[0]);
+    else
+        return 1;
+    return 0;
+}
+
+void route_get_user(struct request *request)
+{
+    if (read_user(request, &request->out))
+        request_answer(request, 200);
+}
+
+void route_get_item(struct request *request)
+{
+    if (read_item(request, &request->out))
+        request_answer(request, 200);
+}
+
+/* What is stored, with the members of patch in place of its own; NULL: answered. It replaces request->json. */
+static json_t *merged(struct request *request, int (*read)(struct request *request, struct inmo_text *text),
+                      const char *id_field, const json_t *patch)
+{
+    struct inmo_text text = {0};
+    json_t *stored = NULL, *id = NULL;
+
+    if (read(request, &text)) {
+        if (inmo_json_parse(text.data, text.length, 0, &stored, NULL) || !(id = json_string(request->param[0])) ||
+            json_object_update(stored, (json_t *)patch) || json_object_set(stored, id_field, id)) {
+            request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+            json_decref(stored);
+            stored = NULL;
+        }
+    }
+    json_decref(id);
+    inmo_text_free(&text);
+    if (stored) {
+        json_decref(request->json);
+        request->json = stored;
+    }
+    return stored;
+}
+
+void route_patch_user(struct request *request)
+{
+    json_t *patch = request_json(request, JSON_OBJECT);
+    json_t *whole = patch ? merged(request, read_user, "UserId", patch) : NULL;
+    if (whole && entity_take_user(request, whole, -1))
+        request_write(request, answer_affected);
+}
+
+void route_patch_item(struct request *request)
+{
+    json_t *patch = request_json(request, JSON_OBJECT);
+    json_t *whole = patch ? merged(request, read_item, "ItemId", patch) : NULL;
+    if (whole && entity_take_item(request, whole, -1))
+        request_write(request, answer_affected);
+}
+
+void route_delete_user(struct request *request)
+{
+    struct store_change *change = request_change(request);
+    if (change) {
+        change->deed = STORE_DELETE_USER;
+        change->user.id = request->param[0];
+        request_write(request, answer_affected);
+    }
+}
+
+void route_delete_item(struct request *request)
+{
+    struct store_change *change = request_change(request);
+    if (change) {
+        change->deed = STORE_DELETE_ITEM;
+        change->item.id = request->param[0];
+        request_write(request, answer_affected);
+    }
+}
+
+/* ---- Categories ------------------------------------------------------------------------------------------------ */
+
+/* The item with the category added or removed. */
+static void change_category(struct request *request, int add)
+{
+    json_t *none = request->json = json_object(), *whole = none ? merged(request, read_item, "ItemId", none) : NULL;
+    json_t *categories = json_object_get(whole, "Categories");
+    size_t n = 0;
+
+    if (!none)
+        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+    if (!whole)
+        return;
+    while (n < json_array_size(categories) &&
+           strcmp(json_string_value(json_array_get(categories, n)), request->param[1]) != 0)
+        n++;
+    if (add && n == json_array_size(categories))
+        json_array_append_new(categories, json_string(request->param[1]));
+    else if (!add && n < json_array_size(categories))
+        json_array_remove(categories, n);
+    if (entity_take_item(request, whole, -1))
+        request_write(request, answer_affected);
+}
+
+void route_put_category(struct request *request)
+{
+    change_category(request, 1);
+}
+
+void route_delete_category(struct request *request)
+{
+    change_category(request, 0);
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------------------------- */
+
+/* Adds a comma between two rows. */
+static void separate(struct inmo_text *text)
+{
+    if (text->length && text->data[text->length - 1] != '[')
+        inmo_text_add(text, ",", 1);
+}
+
+static int add_user_row(void *context, const struct store_user *user)
+{
+    separate(context);
+    entity_put_user(context, user);
+    return 1;
+}
+
+static int add_item_row(void *context, const struct store_item *item)
+{
+    separate(context);
+    entity_put_item(context, item);
+    return 1;
+}
+
+/* The cursor stands first in gorse's answers, and is known last. */
+static void answer_page(struct request *request, const char *name, struct inmo_text *rows, const char *next)
+{
+    inmo_text_add(&request->out, "{\"Cursor\":", 10);
+    inmo_text_json_string(&request->out, next);
+    inmo_text_format(&request->out, ",\"%s\":", name);
+    inmo_text_add(&request->out, rows->data, rows->length);
+    inmo_text_add(&request->out, "]}", 2);
+    request->out.failed |= rows->failed;
+    request_answer(request, 200);
+}
+
+static void get_page(struct request *request, int of_users)
+{
+    const char *cursor = request_query(request, "cursor");
+    struct inmo_text rows = {0};
+    struct inmo_error error = {0};
+    char *next = malloc(STORE_CURSOR);
+    enum inmo_status status = INMO_OK;
+    int64_t most;
+
+    cursor = cursor ? cursor : request_query(request, "Cursor"); /* as gorsejs spells it */
+    cursor = cursor ? cursor : "";
+    if (!next) {
+        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+    } else if (request_number(request, "n", PAGE_USUAL, 1, PAGE_MOST, &most)) {
+        inmo_text_add(&rows, "[", 1);
+        if (of_users)
+            status = store_users(request->server->store, cursor, (int)most, add_user_row, &rows, next, &error);
+        else
+            status = store_items(request->server->store, cursor, (int)most, add_item_row, &rows, next, &error);
+        if (status)
+            request_fail_status(request, &error);
+        else
+            answer_page(request, of_users ? "Users" : "Items", &rows, next);
+    }
+    free(next);
+    inmo_text_free(&rows);
+}
+
+void route_get_users(struct request *request)
+{
+    get_page(request, 1);
+}
+
+void route_get_items(struct request *request)
+{
+    get_page(request, 0);
+}

@@ -1,0 +1,432 @@
+/* serve.c - see serve.h: options, the start, the loop of the main thread, the end. */
+#include "server/serve.h"
+
+#include "base/memory.h"
+#include "base/setting.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "server/http.h"
+#include "server/notify.h"
+#include "server/retrain.h"
+#include "server/route.h"
+#include "server/stamp.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DRAIN_SECONDS = 10 };
+
+#define AT(field) offsetof(struct serve_options, field)
+static const struct inmo_setting rows[] = {
+    {"store", 's', AT(store), 0, 0, NULL, "Store", "STORE",
+     "What is kept: a file, which is made if it is not there, or postgresql://... for several servers."},
+    {"models", 's', AT(models), 0, 0, NULL, "Store", "DIR", "Folder of the models it trains. Default: STORE.models."},
+    {"positive", 's', AT(positive), 0, 0, NULL, "Store", "TYPES",
+     "Types of feedback that count as choosing an item: buy,like. Default: all but those of --seen."},
+    {"seen", 's', AT(seen), 0, 0, NULL, "Store", "TYPES",
+     "Types of feedback that only mark an item as seen: it is not listed again, and nothing is learned from it."},
+    {"import-type", 's', AT(import_type), 0, 0, NULL, "Store", "TYPE", "Type of imported interactions that have none."},
+    {"host", 's', AT(host), 0, 0, NULL, "Network", "ADDRESS",
+     "Address to listen at. Others than this machine's own need --keys or INMO_API_KEY."},
+    {"port", 'i', AT(port), 0, 65535, NULL, "Network", "N", "Port to listen at; 0: any that is free."},
+    {"serve-threads", 'i', AT(threads), 0, 1024, NULL, "Network", "N", "Threads that answer requests; 0: one a core."},
+    {"tls-certificate", 's', AT(tls_certificate), 0, 0, NULL, "Network", "FILE", "Certificate in PEM format, for HTTPS."},
+    {"tls-key", 's', AT(tls_key), 0, 0, NULL, "Network", "FILE", "Private key of the certificate, in PEM format."},
+    {"allow-origin", 's', AT(allow_origin), 0, 0, NULL, "Network", "ORIGIN",
+     "Pages of this origin may ask from a browser: https://shop.example, or *."},
+    {"keys", 's', AT(keys), 0, 0, NULL, "Keys and limits", "FILE",
+     "File of API keys, made with --new-key. A further admin key may stand in the environment as INMO_API_KEY."},
+    {"rate", 'r', AT(rate), 0, 1e9, NULL, "Keys and limits", "N", "Requests a second of one key; 0: any number."},
+    {"anonymous-rate", 'r', AT(anonymous_rate), 0, 1e9, NULL, "Keys and limits", "N",
+     "Requests a second of all who have no key together; 0: any number."},
+    {"most-n", 'i', AT(most_n), 1, 100000, NULL, "Keys and limits", "N", "Longest list of one answer."},
+    {"most-history", 'i', AT(most_history), 1, 1000000, NULL, "Keys and limits", "N", "Longest list of ids in one request."},
+    {"most-body", 'r', AT(most_body), 1024, 1e12, NULL, "Keys and limits", "BYTES",
+     "Longest body of one request; imports are read piece by piece and have no limit."},
+    {"connections", 'i', AT(connections), 1, 1000000, NULL, "Keys and limits", "N", "Connections at once."},
+    {"idle-seconds", 'i', AT(idle_seconds), 1, 86400, NULL, "Keys and limits", "N",
+     "Time a request may take to come whole, and a connection to stay idle."},
+    {"refresh", 'r', AT(refresh), 0, 1e9, NULL, "Models", "SECONDS",
+     "Events count for other people's lists after this time at most; 0: only when asked. A person's own list always has "
+     "them at once."},
+    {"first-events", 'i', AT(first_events), 0, 2147483647, NULL, "Models", "N",
+     "Without a model: train the first one when there are so many events; 0: never."},
+    {"retrain-events", 'i', AT(retrain_events), 0, 2147483647, NULL, "Models", "N",
+     "Train again after so many new events; 0: not by events."},
+    {"retrain-seconds", 'r', AT(retrain_seconds), 0, 1e9, NULL, "Models", "N",
+     "Train again after this time; 0: not by time."},
+    {"retrain-threads", 'i', AT(retrain_threads), 0, 4096, NULL, "Models", "N", "Threads of a training; 0: all cores."},
+    {"train", 's', AT(train), 0, 0, NULL, "Models", "OPTIONS",
+     "Further options of inmo train: \"--model ials --dim 64\"."},
+    {"keep-models", 'i', AT(keep_models), 1, 1000, NULL, "Models", "N", "Models to keep for going back."},
+    {"log-format", 's', AT(log_format), 0, 0, "text|json", "Models", "FORMAT", "Lines of the log: text, or a JSON object each."},
+};
+#undef AT
+
+const struct inmo_setting *serve_settings(size_t *count)
+{
+    *count = sizeof rows / sizeof *rows;
+    return rows;
+}
+
+void serve_options_init(struct serve_options *options)
+{
+    *options = (struct serve_options){
+        .store = "inmo.db",
+        .host = "127.0.0.1",
+        .port = 8088,
+        .seen = "read,view,seen",
+        .import_type = "like",
+        .refresh = 10,
+        .most_n = 1000,
+        .most_history = 10000,
+        .most_body = 64 << 20,
+        .connections = 10000,
+        .idle_seconds = 60,
+        .first_events = 1000,
+        .keep_models = 3,
+        .log_format = "text",
+    };
+}
+
+void serve_print_routes(void (*line)(const char *text))
+{
+    for (size_t n = 0; n < route_count; n++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s %s %s", routes[n].method, routes[n].pattern, keys_right_name(routes[n].right));
+        line(text);
+    }
+}
+
+/* ---- The log ----------------------------------------------------------------------------------------------------- */
+
+void server_log(void *context, enum inmo_level level, const char *sentence)
+{
+    const struct server *server = context;
+    struct inmo_text line = {0};
+    char stamp[STAMP_SIZE];
+    stamp_format(stamp_now(), stamp);
+    if (!strcmp(server->options->log_format, "json")) {
+        inmo_text_format(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":", stamp, level == INMO_WARNING ? "warning" : "info");
+        inmo_text_json_string(&line, sentence);
+        inmo_text_add(&line, "}\n", 2);
+    } else {
+        inmo_text_format(&line, "%s %s", stamp, level == INMO_WARNING ? "warning: " : "");
+        inmo_text_add(&line, sentence, strlen(sentence));
+        inmo_text_add(&line, "\n", 1);
+    }
+    if (!line.failed && write(STDERR_FILENO, line.data, line.length) < 0)
+        errno = 0; /* nobody reads the log: serving goes on */
+    inmo_text_free(&line);
+}
+
+void server_say(const struct server *server, enum inmo_level level, const char *format, ...)
+{
+    char text[1200];
+    va_list arguments;
+    va_start(arguments, format);
+    inmo_vformat(text, sizeof text, format, arguments);
+    va_end(arguments);
+    server_log((void *)server, level, text);
+}
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+
+static enum inmo_status open_keys(const struct serve_options *options, const struct keys *before, struct keys **keys,
+                                  struct inmo_error *error)
+{
+    const char *secret = getenv("INMO_API_KEY");
+    struct keys_options wanted = {.path = options->keys,
+                                  .environment = secret && *secret ? secret : NULL,
+                                  .rate = options->rate,
+                                  .burst = 2 * options->rate + 10,
+                                  .anonymous_rate = options->anonymous_rate,
+                                  .anonymous_burst = 2 * options->anonymous_rate + 10};
+    return keys_open(&wanted, before, keys, error);
+}
+
+static enum inmo_status check_options(const struct serve_options *options, const struct keys *keys,
+                                      struct inmo_error *error)
+{
+    if (!http_is_loopback(options->host) && !keys_count(keys))
+        return inmo_fail(error, INMO_USAGE,
+                         "`host`: %s can be reached from other machines, and there are no API keys; make one with "
+                         "`new-key` and name the file with `keys`, or set INMO_API_KEY",
+                         options->host);
+    if (!options->tls_certificate != !options->tls_key)
+        return inmo_fail(error, INMO_USAGE, "`tls-certificate` and `tls-key` belong together: found only one of them");
+    return INMO_OK;
+}
+
+/* STORE.models; for a database a folder of that name here. */
+static char *models_folder_of(const struct serve_options *options)
+{
+    struct inmo_text text = {0};
+    const char *name = strstr(options->store, "://") ? "inmo" : options->store;
+    if (options->models)
+        return inmo_copy_string(options->models);
+    inmo_text_add(&text, name, strlen(name));
+    inmo_text_add(&text, ".models", 7);
+    return inmo_text_take(&text);
+}
+
+/* ---- Start and end ----------------------------------------------------------------------------------------------- */
+
+static void stop(struct server *server)
+{
+    atomic_store(&server->stopping, 1);
+    retrain_free(server->retrain);
+    if (server->http)
+        http_stop(server->http);
+    ingest_free(server->ingest);
+    live_free(server->live);
+    models_close(server->models);
+    store_close(server->store);
+    if (server->metrics)
+        metrics_destroy(server->metrics);
+    keys_close(server->keys);
+    pthread_rwlock_destroy(&server->keys_lock);
+}
+
+/* A store without events takes over those of the given model: then they can be seen, forgotten and trained on. */
+static enum inmo_status adopt_events(struct server *server, struct inmo_error *error)
+{
+    struct store_counts counts = {0};
+    struct inmo_model *model = NULL;
+    int64_t added = 0;
+    enum inmo_status status = store_count(server->store, &counts, error);
+
+    if (status || counts.feedback)
+        return status;
+    status = inmo_model_load(server->options->model, &model, error);
+    if (!status)
+        status = store_import_model(server->store, model, server->options->import_type, NULL, &added, error);
+    if (!status && added)
+        server_say(server, INMO_NOTE, "the store was empty; it has the model's %lld interactions now", (long long)added);
+    if (model)
+        inmo_model_free(model);
+    return status;
+}
+
+/* The model to begin with: the one given, else the one in use when the server ended, else popularity. */
+static enum inmo_status begin_model(struct server *server, struct inmo_error *error)
+{
+    int number = server->options->model ? 0 : models_active(server->models);
+    json_t *about = number ? models_about(server->models, number) : NULL;
+    char *path = about ? models_path(server->models, number, ".inmo") : NULL;
+    struct inmo_error wrong = {0};
+    enum inmo_status status = INMO_OK;
+
+    if (server->options->model) {
+        status = live_load(server->live, server->options->model, 0, 0, error);
+    } else if (path) {
+        status = live_load(server->live, path, number, (int64_t)json_integer_value(json_object_get(about, "seq")), &wrong);
+        if (status)
+            server_say(server, INMO_WARNING, "model %d cannot be used, so popularity serves: %s", number, wrong.message);
+        status = status ? live_serve_popular(server->live, error) : INMO_OK;
+    } else {
+        status = live_serve_popular(server->live, error);
+    }
+    inmo_free(path);
+    json_decref(about);
+    return status;
+}
+
+static enum inmo_status start(struct server *server, char address[HTTP_ADDRESS], struct inmo_error *error)
+{
+    const struct serve_options *options = server->options;
+    const char *route[128], *method[128];
+    char *folder = models_folder_of(options);
+    struct live_options live = {.types = {options->positive, options->seen},
+                                .refresh_seconds = options->refresh,
+                                .log = server_log,
+                                .context = server};
+    enum inmo_status status = folder ? open_keys(options, NULL, &server->keys, error) : inmo_fail_memory(error, "a path");
+
+    for (size_t n = 0; n < route_count; n++) {
+        route[n] = routes[n].pattern;
+        method[n] = routes[n].method;
+    }
+    if (!status)
+        status = check_options(options, server->keys, error);
+    if (!status && !(server->metrics = metrics_create(route, method, route_count)))
+        status = inmo_fail_memory(error, "the metrics");
+    if (!status)
+        status = store_open(options->store, 0, 0, &server->store, error);
+    if (!status)
+        status = models_open(folder, &server->models, error);
+    if (!status && options->model)
+        status = adopt_events(server, error);
+    live.store = server->store;
+    if (!status)
+        status = live_create(&live, &server->live, error);
+    if (!status)
+        status = begin_model(server, error);
+    if (!status)
+        status = ingest_create(server->store, server->live, &server->ingest, error);
+    if (!status)
+        status = retrain_create(server, &server->retrain, error);
+    if (!status)
+        status = http_start(server, &server->http, address, error);
+    inmo_free(folder);
+    return status;
+}
+
+/* SIGHUP: keys and certificates anew; what cannot be read stays as it was. */
+static void reload(struct server *server)
+{
+    struct inmo_error error = {0};
+    struct keys *fresh = NULL, *old = NULL;
+    enum inmo_status status = open_keys(server->options, server->keys, &fresh, &error);
+
+    notify_reloading();
+    if (!status)
+        status = check_options(server->options, fresh, &error);
+    if (!status) {
+        pthread_rwlock_wrlock(&server->keys_lock);
+        old = server->keys;
+        server->keys = fresh;
+        pthread_rwlock_unlock(&server->keys_lock);
+        status = http_reload(server->http, &error);
+    } else {
+        old = fresh;
+    }
+    keys_close(old);
+    if (status)
+        server_say(server, INMO_WARNING, "keys or certificate stay as they were: %s", error.message);
+    else
+        server_say(server, INMO_NOTE, "keys and certificate were read again");
+    notify_ready(NULL);
+}
+
+/* Follows what other servers write to a shared store. */
+static void *follower(void *context)
+{
+    struct server *server = context;
+    while (!atomic_load(&server->stopping)) {
+        store_wait(server->store, 1);
+        if (!atomic_load(&server->stopping))
+            live_catch_up(server->live, NULL);
+    }
+    return NULL;
+}
+
+/* The main thread: signals, and what is to be done every second. */
+static void run(struct server *server, const sigset_t *signals)
+{
+    double watchdog = notify_watchdog_seconds();
+    for (int ending = 0; !ending;) {
+        struct timespec second = {1, 0};
+        int signal = sigtimedwait(signals, NULL, &second);
+        if (signal == SIGHUP)
+            reload(server);
+        else if (signal == SIGTERM || signal == SIGINT)
+            ending = 1;
+        http_tick(server->http);
+        retrain_tick(server->retrain);
+        if (watchdog > 0)
+            notify_watchdog();
+    }
+}
+
+enum inmo_status serve_run(const struct serve_options *options, const struct inmo_hooks *hooks,
+                           void (*started)(const char *address), struct inmo_error *error)
+{
+    struct server server = {.options = options, .started = stamp_now()};
+    char address[HTTP_ADDRESS] = "";
+    sigset_t signals, before;
+    pthread_t follow;
+    int follows = 0;
+    enum inmo_status status;
+    (void)hooks;
+
+    /* Threads inherit the mask, so only sigtimedwait hears these. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    signal(SIGPIPE, SIG_IGN);
+    pthread_rwlock_init(&server.keys_lock, NULL);
+    status = start(&server, address, error);
+    if (!status && store_is_shared(server.store))
+        follows = !pthread_create(&follow, NULL, follower, &server);
+    if (!status) {
+        atomic_store(&server.ready, 1);
+        server_say(&server, INMO_NOTE, "serving at %s, events in %s", address, store_name(server.store));
+        if (started)
+            started(address);
+        notify_ready(address);
+        run(&server, &signals);
+        notify_stopping("finishing requests");
+        server_say(&server, INMO_NOTE, "stopping: requests that have begun may finish");
+        atomic_store(&server.stopping, 1);
+        http_drain(server.http, DRAIN_SECONDS);
+    }
+    atomic_store(&server.stopping, 1);
+    if (follows) {
+        store_wake(server.store);
+        pthread_join(follow, NULL);
+    }
+    stop(&server);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+enum inmo_status serve_check(const struct serve_options *options, const struct inmo_hooks *hooks,
+                             struct inmo_error *error)
+{
+    struct keys *keys = NULL;
+    struct store *store = NULL;
+    struct store_counts counts = {0};
+    struct inmo_model *model = NULL;
+    char *folder = models_folder_of(options);
+    enum inmo_status status = folder ? open_keys(options, NULL, &keys, error) : inmo_fail_memory(error, "a path");
+
+    if (!status)
+        status = check_options(options, keys, error);
+    if (!status && (strstr(options->store, "://") || !access(options->store, F_OK))) {
+        status = store_open(options->store, 1, 1, &store, error);
+        if (!status)
+            status = store_count(store, &counts, error);
+        if (!status)
+            inmo_note(hooks, INMO_NOTE, "store: %s with %lld events of %lld users and %lld items", store_name(store),
+                      (long long)counts.feedback, (long long)counts.users, (long long)counts.items);
+    } else if (!status) {
+        inmo_note(hooks, INMO_NOTE, "store: %s would be made", options->store);
+    }
+    if (!status && options->model) {
+        status = inmo_model_load(options->model, &model, error);
+        if (!status)
+            inmo_note(hooks, INMO_NOTE, "model: %s%s", options->model,
+                      counts.feedback ? "" : "; its interactions would be put into the store");
+    } else if (!status) {
+        inmo_note(hooks, INMO_NOTE, "models: in %s; without one, popularity serves and the first is trained from %d events on",
+                  folder, options->first_events);
+    }
+    if (!status)
+        inmo_note(hooks, INMO_NOTE, "network: http%s://%s:%d, %zu keys%s", options->tls_certificate ? "s" : "",
+                  options->host, options->port, keys_count(keys),
+                  keys_count(keys) ? "" : ": everybody on this machine may do everything");
+    if (model)
+        inmo_model_free(model);
+    store_close(store);
+    keys_close(keys);
+    inmo_free(folder);
+    return status;
+}
+
+enum inmo_status serve_import(const struct serve_options *options, const char *const *paths, size_t count,
+                              const struct inmo_read_options *read, const struct inmo_hooks *hooks, int64_t *added,
+                              struct inmo_error *error)
+{
+    struct store *store = NULL;
+    enum inmo_status status = store_open(options->store, 0, 0, &store, error);
+    if (!status)
+        status = store_import_log(store, paths, count, read, options->import_type, hooks, added, error);
+    store_close(store);
+    return status;
+}
