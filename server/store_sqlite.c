@@ -137,6 +137,7 @@ static void close_store(struct store *common)
     store_sqlite_mover_stop(store);
     store_sqlite_readers_free(store);
     store_sqlite_writer_free(store); /* the last connection: moves the log into the file and removes it */
+    store_sqlite_known_free(store);
     if (store->lock >= 0)
         close(store->lock);
     pthread_cond_destroy(&store->reader_free);
@@ -144,6 +145,7 @@ static void close_store(struct store *common)
     pthread_mutex_destroy(&store->readers);
     pthread_mutex_destroy(&store->signal);
     pthread_mutex_destroy(&store->moving);
+    pthread_mutex_destroy(&store->known);
     pthread_mutex_destroy(&store->writing);
     inmo_free(store->path);
     inmo_free(store->common.name);
@@ -171,6 +173,7 @@ static struct store_sqlite *new_store(const char *path, int read_only)
     store->common.read_only = read_only;
     store->lock = -1;
     pthread_mutex_init(&store->writing, NULL);
+    pthread_mutex_init(&store->known, NULL);
     pthread_mutex_init(&store->moving, NULL);
     pthread_mutex_init(&store->signal, NULL);
     pthread_mutex_init(&store->readers, NULL);
@@ -216,11 +219,15 @@ enum inmo_status store_sqlite_open(const char *path, int must_exist, int read_on
         status = store_sqlite_connect(store, SQLITE_OPEN_READONLY, &db, error);
         if (!status)
             status = store_sqlite_schema(store, db, 0, error);
+        if (!status)
+            status = store_sqlite_load(store, db, 0, error);
         sqlite3_close_v2(db);
     } else if (!status) {
         status = store_sqlite_connect(store, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &store->db, error);
         if (!status)
             status = store_sqlite_schema(store, store->db, 1, error);
+        if (!status)
+            status = store_sqlite_load(store, store->db, 1, error);
         if (!status)
             status = store_sqlite_writer(store, error);
         if (!status)

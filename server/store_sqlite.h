@@ -1,5 +1,7 @@
 /* store_sqlite.h - a store in a file of SQLite; only for store_sqlite*.c. The tables are in docs/formats.md.
  *
+ * Ids and the key of each event are held in memory as well, so that writing an event reads nothing.
+ *
  * Connections: one of the writer, one of the thread that moves the log (WAL) into the file, and up to READERS for
  * everybody else, opened when needed. Each is used by one thread at a time. */
 #ifndef INMO_SERVER_STORE_SQLITE_H
@@ -20,15 +22,12 @@ enum {
     WRITE_COMMIT,
     WRITE_ROLLBACK,
     WRITE_STATE,
-    WRITE_ADD,
+    WRITE_FEEDBACK,
     WRITE_TYPE,
     WRITE_USER,
     WRITE_ITEM,
     WRITE_GONE,
-    WRITE_DELETE_ONE,
-    WRITE_DELETE_PAIR,
-    WRITE_DELETE_OF_USER,
-    WRITE_DELETE_OF_ITEM,
+    WRITE_DELETE_FEEDBACK,
     WRITE_DELETE_USER,
     WRITE_DELETE_ITEM,
     WRITE_BURY,
@@ -41,14 +40,13 @@ enum {
     READ_USERS_SINCE,
     READ_ITEMS_SINCE,
     READ_GONE_SINCE,
-    READ_STATE,
-    READ_BYTES,
     READ_USERS,
     READ_ITEMS,
     READ_USER,
     READ_ITEM,
-    READ_FEEDBACK, /* and the seven others, with type, user and item given or not */
-    READ_COUNT = READ_FEEDBACK + 8
+    READ_FEEDBACK,
+    READ_FEEDBACK_ONE,
+    READ_COUNT
 };
 
 struct sqlite_reader {
@@ -57,18 +55,37 @@ struct sqlite_reader {
     struct sqlite_reader *next;
 };
 
-/* Ids and the numbers of their rows, so that writing an event looks nothing up in the file. */
+/* Ids of one table. An id has a number here and a row in the file for as long as the store is open; it is present if
+ * the file has that row. Rows grow with the numbers. */
 struct sqlite_ids {
     struct inmo_idtable *table;
-    int64_t *row;  // (capacity) by number in the table; 0: there is no such row
+    int64_t *row;      // (capacity)
+    uint8_t *present;  // (capacity)
     size_t capacity;
-    int64_t largest;  // number of a row so far
 };
 
+/* All feedback by (user, item, type), of a user and of an item. In memory: in the file, each of two indices would cost an
+ * event a page at a random place, and a batch of 1,000 events 7 MB of log. 40 bytes an event. */
+struct sqlite_entry {
+    int64_t seq;  // 0: deleted
+    int32_t user, item, type;
+    uint32_t before_of_user, before_of_item;  // n + 1 of the entry before in the same list, 0: none
+};
+
+struct sqlite_index {
+    struct sqlite_entry *entry;  // (capacity) count are in use; they never move to another number
+    size_t count, capacity;
+    uint32_t *slot;  // (slot_mask + 1) n + 1, 0 for empty
+    size_t slot_mask;
+    uint32_t *of_user, *of_item;  // (user_capacity), (item_capacity) n + 1 of the last entry in the list
+    size_t user_capacity, item_capacity;
+};
+
+/* What a transaction changed in memory, to be taken back if it fails. */
 struct sqlite_undo {
-    struct sqlite_ids *ids;
-    int32_t number;
-    int64_t row;
+    struct sqlite_ids *ids;  // NULL: an entry of the index
+    uint32_t number;
+    int64_t before;
 };
 
 struct sqlite_totals {
@@ -82,11 +99,15 @@ struct store_sqlite {
     /* The writer's: */
     sqlite3 *db;
     sqlite3_stmt *statement[WRITE_COUNT];
-    struct sqlite_ids type, user, item;
     struct sqlite_totals totals;
-    struct sqlite_undo *undo;  // (undo_count) what the transaction changed in the ids, to be taken back
+    struct sqlite_undo *undo;  // (undo_count)
     size_t undo_count, undo_capacity;
     pthread_mutex_t writing;  // store_bury may come from another thread
+    /* Changed by the writer and read by all: the writer locks to change, the others to read. Held for moments. */
+    pthread_mutex_t known;
+    struct sqlite_ids type, user, item;
+    struct sqlite_index index;
+    struct sqlite_totals committed;
     /* Of the checkpoints: */
     pthread_t mover;
     int has_mover, stopping;
@@ -110,6 +131,34 @@ enum inmo_status store_sqlite_connect(struct store_sqlite *store, int flags, sql
 /* store_sqlite_schema.c: makes the tables in an empty file; refuses what is no store of this version. */
 enum inmo_status store_sqlite_schema(struct store_sqlite *store, sqlite3 *db, int may_make,
                                      struct inmo_error *error);
+
+/* store_sqlite_ids.c: what is known in memory. Numbers of ids and entries, -1: none. */
+enum inmo_status store_sqlite_load(struct store_sqlite *store, sqlite3 *db, int with_index,
+                                   struct inmo_error *error);
+void store_sqlite_known_free(struct store_sqlite *store);
+int32_t store_sqlite_find(const struct sqlite_ids *ids, const char *id); /* only ids that are present */
+/* The number of a row; -1: there is none. */
+int32_t store_sqlite_number(const struct sqlite_ids *ids, int64_t row);
+const char *store_sqlite_text(const struct sqlite_ids *ids, int32_t number);
+/* The number of the id, whether present or not; a new one gets the next row. For the writer, as is what follows. */
+enum inmo_status store_sqlite_need(struct store_sqlite *store, struct sqlite_ids *ids, const char *id,
+                                   int32_t *number, struct inmo_error *error);
+enum inmo_status store_sqlite_set_present(struct store_sqlite *store, struct sqlite_ids *ids, int32_t number,
+                                          int present, struct inmo_error *error);
+void store_sqlite_take_back(struct store_sqlite *store);
+
+/* store_sqlite_index.c */
+int64_t store_sqlite_entry(const struct sqlite_index *index, int32_t user, int32_t item, int32_t type);
+/* Sets the seq of a key; 0 deletes it. Only the first changes lists; both can be taken back. */
+enum inmo_status store_sqlite_set_entry(struct store_sqlite *store, int32_t user, int32_t item, int32_t type,
+                                        int64_t seq, struct inmo_error *error);
+enum inmo_status store_sqlite_remember(struct store_sqlite *store, struct sqlite_ids *ids, uint32_t number,
+                                       int64_t before, struct inmo_error *error);
+/* Numbers of the feedback of a user or of an item (the other is -1) after a seq, ascending. The array is the
+ * caller's. */
+enum inmo_status store_sqlite_list(struct store_sqlite *store, int32_t user, int32_t item, int32_t type,
+                                   int64_t after, int64_t **seq, size_t *count, struct inmo_error *error);
+void store_sqlite_index_free(struct sqlite_index *index);
 
 /* store_sqlite_write.c */
 enum inmo_status store_sqlite_writer(struct store_sqlite *store, struct inmo_error *error);

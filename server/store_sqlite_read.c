@@ -1,32 +1,31 @@
 /* store_sqlite_read.c - pieces of a store in a file, by any thread. See store_sqlite.h.
  *
- * A reader sees the state at its first step and never waits for the writer. Feedback names its user, item and type by
- * number; the joins are forced into that order, because SQLite knows nothing about the sizes. */
+ * A reader sees the state at its first step and never waits for the writer's disk. Feedback names its user, item and
+ * type by number; their ids, and the feedback of a user or an item, are known in memory. */
 #include "server/store_sqlite.h"
 
 #include "base/memory.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
-#define FEEDBACK_COLUMNS "SELECT f.seq, t.id, u.id, i.id, f.time, f.comment "
-#define FEEDBACK_NAMES                                                                                             \
-    " CROSS JOIN user u ON u.num = f.user CROSS JOIN item i ON i.num = f.item CROSS JOIN type t ON t.num = "       \
-    "f.type "
+#define FEEDBACK_COLUMNS "SELECT seq, type, user, item, time, comment FROM feedback "
 #define USER_COLUMNS "SELECT seq, id, labels, subscribe, comment FROM user "
 #define ITEM_COLUMNS "SELECT seq, id, hidden, time, categories, labels, comment FROM item "
 
-static const char *const sql[READ_FEEDBACK] = {
-    [READ_FEEDBACK_SINCE] =
-        FEEDBACK_COLUMNS "FROM feedback f" FEEDBACK_NAMES "WHERE f.seq > ?1 AND f.seq <= ?2 ORDER BY f.seq",
+static const char *const sql[READ_COUNT] = {
+    [READ_FEEDBACK_SINCE] = FEEDBACK_COLUMNS "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
     [READ_USERS_SINCE] = USER_COLUMNS "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
     [READ_ITEMS_SINCE] = ITEM_COLUMNS "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
     [READ_GONE_SINCE] = "SELECT seq, deed, type, user, item FROM gone WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
-    [READ_STATE] = "SELECT seq, feedback, users, items FROM state",
-    [READ_BYTES] = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     [READ_USERS] = USER_COLUMNS "WHERE id > ?1 ORDER BY id LIMIT ?2",
     [READ_ITEMS] = ITEM_COLUMNS "WHERE id > ?1 ORDER BY id LIMIT ?2",
     [READ_USER] = USER_COLUMNS "WHERE id = ?1",
     [READ_ITEM] = ITEM_COLUMNS "WHERE id = ?1",
+    [READ_FEEDBACK] =
+        FEEDBACK_COLUMNS "WHERE seq > ?1 AND seq <= ?2 AND (?3 = 0 OR type = ?3) AND (?4 = 0 OR user = ?4)"
+                         " AND (?5 = 0 OR item = ?5) ORDER BY seq LIMIT ?6",
+    [READ_FEEDBACK_ONE] = FEEDBACK_COLUMNS "WHERE seq = ?1",
 };
 
 /* ---- Readers ------------------------------------------------------------------------------------------------- */
@@ -91,28 +90,11 @@ static void give_back(struct store_sqlite *store, struct sqlite_reader *reader)
     pthread_mutex_unlock(&store->readers);
 }
 
-/* The statement, prepared when it is used first; NULL after an error. Nothing is bound that matters. */
+/* The statement, prepared when it is used first; NULL after an error. */
 static sqlite3_stmt *statement_of(struct sqlite_reader *reader, int which)
 {
-    char text[1024];
-    const char *query = text;
-    int given = which - READ_FEEDBACK; /* bits: 1 type, 2 user, 4 item */
-
-    if (!reader->statement[which]) {
-        if (which < READ_FEEDBACK)
-            query = sql[which];
-        else
-            sqlite3_snprintf(sizeof text, text,
-                             FEEDBACK_COLUMNS "FROM feedback f %s" FEEDBACK_NAMES "WHERE f.seq > ?1%s%s%s "
-                                              "ORDER BY f.seq LIMIT ?2",
-                             given & 2   ? "INDEXED BY feedback_key"
-                             : given & 4 ? "INDEXED BY feedback_item"
-                                         : "NOT INDEXED",
-                             given & 1 ? " AND f.type = (SELECT num FROM type WHERE id = ?3)" : "",
-                             given & 2 ? " AND f.user = (SELECT num FROM user WHERE id = ?4)" : "",
-                             given & 4 ? " AND f.item = (SELECT num FROM item WHERE id = ?5)" : "");
-        sqlite3_prepare_v3(reader->db, query, -1, SQLITE_PREPARE_PERSISTENT, &reader->statement[which], NULL);
-    }
+    if (!reader->statement[which])
+        sqlite3_prepare_v3(reader->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &reader->statement[which], NULL);
     return reader->statement[which];
 }
 
@@ -130,19 +112,32 @@ static int64_t time_of(sqlite3_stmt *statement, int column)
                                                                  : sqlite3_column_int64(statement, column);
 }
 
-static void read_feedback(struct store_rows *rows, sqlite3_stmt *statement, struct store_change *change)
+static const char *id_of(struct store_rows *rows, const struct sqlite_ids *ids, sqlite3_stmt *statement, int column)
+{
+    int32_t number = store_sqlite_number(ids, sqlite3_column_int64(statement, column));
+    const char *id = number < 0 ? "" : store_sqlite_text(ids, number);
+    return store_rows_text(rows, id, strlen(id), "");
+}
+
+/* The ids come from memory: the file only has their numbers. */
+static void read_feedback(struct store_sqlite *store, struct store_rows *rows, sqlite3_stmt *statement,
+                          struct store_change *change)
 {
     change->deed = STORE_PUT_FEEDBACK;
     change->feedback.seq = change->seq;
-    change->feedback.type = text_of(rows, statement, 1, "");
-    change->feedback.user = text_of(rows, statement, 2, "");
-    change->feedback.item = text_of(rows, statement, 3, "");
+    pthread_mutex_lock(&store->known);
+    change->feedback.type = id_of(rows, &store->type, statement, 1);
+    change->feedback.user = id_of(rows, &store->user, statement, 2);
+    change->feedback.item = id_of(rows, &store->item, statement, 3);
+    pthread_mutex_unlock(&store->known);
     change->feedback.time = time_of(statement, 4);
     change->feedback.comment = text_of(rows, statement, 5, "");
 }
 
-static void read_user(struct store_rows *rows, sqlite3_stmt *statement, struct store_change *change)
+static void read_user(struct store_sqlite *store, struct store_rows *rows, sqlite3_stmt *statement,
+                      struct store_change *change)
 {
+    (void)store;
     change->deed = STORE_PUT_USER;
     change->user.seq = change->seq;
     change->user.id = text_of(rows, statement, 1, "");
@@ -151,8 +146,10 @@ static void read_user(struct store_rows *rows, sqlite3_stmt *statement, struct s
     change->user.comment = text_of(rows, statement, 4, "");
 }
 
-static void read_item(struct store_rows *rows, sqlite3_stmt *statement, struct store_change *change)
+static void read_item(struct store_sqlite *store, struct store_rows *rows, sqlite3_stmt *statement,
+                      struct store_change *change)
 {
+    (void)store;
     change->deed = STORE_PUT_ITEM;
     change->item.seq = change->seq;
     change->item.id = text_of(rows, statement, 1, "");
@@ -163,10 +160,12 @@ static void read_item(struct store_rows *rows, sqlite3_stmt *statement, struct s
     change->item.comment = text_of(rows, statement, 6, "");
 }
 
-static void read_gone(struct store_rows *rows, sqlite3_stmt *statement, struct store_change *change)
+static void read_gone(struct store_sqlite *store, struct store_rows *rows, sqlite3_stmt *statement,
+                      struct store_change *change)
 {
     int all_types = !sqlite3_column_bytes(statement, 2);
 
+    (void)store;
     change->deed = (enum store_deed)sqlite3_column_int(statement, 1);
     if (change->deed == STORE_DELETE_USER) {
         change->user.id = text_of(rows, statement, 3, "");
@@ -179,9 +178,10 @@ static void read_gone(struct store_rows *rows, sqlite3_stmt *statement, struct s
     }
 }
 
-typedef void read_row(struct store_rows *rows, sqlite3_stmt *statement, struct store_change *change);
+typedef void read_row(struct store_sqlite *store, struct store_rows *rows, sqlite3_stmt *statement,
+                      struct store_change *change);
 
-static int add_row(struct store_rows *rows, sqlite3_stmt *statement, read_row *read)
+static int add_row(struct store_sqlite *store, struct store_rows *rows, sqlite3_stmt *statement, read_row *read)
 {
     struct store_change *change = store_rows_add(rows);
     if (!change)
@@ -189,15 +189,15 @@ static int add_row(struct store_rows *rows, sqlite3_stmt *statement, read_row *r
     change->seq = sqlite3_column_int64(statement, 0);
     change->feedback.time = change->item.time = STORE_NO_TIME;
     change->feedback.comment = "";
-    read(rows, statement, change);
+    read(store, rows, statement, change);
     return 1;
 }
 
 /* ---- Fetching ------------------------------------------------------------------------------------------------ */
 
 /* Merges the four tables by seq. All are read in one transaction: statements that are stepped overlap. */
-static int fetch_changes(struct sqlite_reader *reader, const struct store_ask *ask, struct store_rows *rows,
-                         int *end)
+static int fetch_changes(struct store_sqlite *store, struct sqlite_reader *reader, const struct store_ask *ask,
+                         struct store_rows *rows, int *end)
 {
     static const int which[4] = {READ_FEEDBACK_SINCE, READ_GONE_SINCE, READ_USERS_SINCE, READ_ITEMS_SINCE};
     static read_row *const read[4] = {read_feedback, read_gone, read_user, read_item};
@@ -223,7 +223,7 @@ static int fetch_changes(struct sqlite_reader *reader, const struct store_ask *a
                 first = n;
         }
         left = first >= 0;
-        if (code || !left || store_rows_full(rows) || !add_row(rows, statement[first], read[first]))
+        if (code || !left || store_rows_full(rows) || !add_row(store, rows, statement[first], read[first]))
             break;
         state[first] = sqlite3_step(statement[first]);
     }
@@ -231,42 +231,107 @@ static int fetch_changes(struct sqlite_reader *reader, const struct store_ask *a
     return code;
 }
 
-/* One statement, whose rows stand in the order wanted. Asked for one more than is wanted, to know the end. */
-static int fetch_rows(struct sqlite_reader *reader, const struct store_ask *ask, struct store_rows *rows, int *end)
+/* Rows of one statement in its order. It is asked for one more than is wanted, to know the end. */
+static int fetch_rows(struct store_sqlite *store, const struct store_ask *ask, sqlite3_stmt *statement,
+                      read_row *read, struct store_rows *rows, int *end)
 {
-    int given = (ask->type ? 1 : 0) | (ask->user ? 2 : 0) | (ask->item ? 4 : 0);
-    int which, code = SQLITE_ROW;
-    read_row *read;
-    sqlite3_stmt *statement;
+    int code;
 
-    switch (ask->question) {
-    case STORE_ASK_USERS: which = READ_USERS, read = read_user; break;
-    case STORE_ASK_ITEMS: which = READ_ITEMS, read = read_item; break;
-    case STORE_ASK_USER: which = READ_USER, read = read_user; break;
-    case STORE_ASK_ITEM: which = READ_ITEM, read = read_item; break;
-    default: which = READ_FEEDBACK + given, read = read_feedback;
-    }
-    statement = statement_of(reader, which);
-    if (!statement)
-        return SQLITE_ERROR;
-    if (which >= READ_FEEDBACK) {
-        sqlite3_bind_int64(statement, 1, ask->after);
-        if (given & 1)
-            sqlite3_bind_text(statement, 3, ask->type, -1, SQLITE_STATIC);
-        if (given & 2)
-            sqlite3_bind_text(statement, 4, ask->user, -1, SQLITE_STATIC);
-        if (given & 4)
-            sqlite3_bind_text(statement, 5, ask->item, -1, SQLITE_STATIC);
-    } else {
-        sqlite3_bind_text(statement, 1, ask->id, -1, SQLITE_STATIC);
-    }
-    if (which != READ_USER && which != READ_ITEM)
-        sqlite3_bind_int(statement, 2, ask->most + 1);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW)
-        if (rows->count == (size_t)ask->most || store_rows_full(rows) || !add_row(rows, statement, read))
+        if (rows->count == (size_t)ask->most || store_rows_full(rows) || !add_row(store, rows, statement, read))
             break;
     *end = code == SQLITE_DONE;
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static int fetch_sides(struct store_sqlite *store, struct sqlite_reader *reader, const struct store_ask *ask,
+                       struct store_rows *rows, int *end)
+{
+    int which = ask->question == STORE_ASK_USERS   ? READ_USERS
+                : ask->question == STORE_ASK_ITEMS ? READ_ITEMS
+                : ask->question == STORE_ASK_USER  ? READ_USER
+                                                   : READ_ITEM;
+    sqlite3_stmt *statement = statement_of(reader, which);
+
+    if (!statement)
+        return SQLITE_ERROR;
+    sqlite3_bind_text(statement, 1, ask->id, -1, SQLITE_STATIC);
+    if (which == READ_USERS || which == READ_ITEMS)
+        sqlite3_bind_int(statement, 2, ask->most + 1);
+    return fetch_rows(store, ask, statement, which == READ_USERS || which == READ_USER ? read_user : read_item,
+                      rows, end);
+}
+
+/* By the lists in memory. What was deleted since then is passed over. */
+static int fetch_listed(struct store_sqlite *store, struct sqlite_reader *reader, const struct store_ask *ask,
+                        const int64_t *seq, size_t count, struct store_rows *rows, int *end)
+{
+    sqlite3_stmt *statement = statement_of(reader, READ_FEEDBACK_ONE);
+    int code = statement ? SQLITE_OK : SQLITE_ERROR;
+    size_t n = 0;
+
+    for (; !code && n < count && rows->count < (size_t)ask->most && !store_rows_full(rows); n++) {
+        sqlite3_bind_int64(statement, 1, seq[n]);
+        code = sqlite3_step(statement);
+        if (code == SQLITE_ROW)
+            add_row(store, rows, statement, read_feedback);
+        if (code == SQLITE_ROW || code == SQLITE_DONE)
+            code = SQLITE_OK;
+        sqlite3_reset(statement);
+    }
+    *end = n == count;
+    return code;
+}
+
+/* Numbers of the ids that are given, -1 for those that are not; 0 when one is unknown, and nothing can be found. */
+static int ids_given(struct store_sqlite *store, const struct store_ask *ask, int32_t number[3], int64_t row[3])
+{
+    const struct sqlite_ids *ids[3] = {&store->type, &store->user, &store->item};
+    const char *id[3] = {ask->type, ask->user, ask->item};
+    int known = 1;
+
+    pthread_mutex_lock(&store->known);
+    for (int n = 0; n < 3; n++) {
+        number[n] = id[n] ? store_sqlite_find(ids[n], id[n]) : -1;
+        row[n] = number[n] < 0 ? 0 : ids[n]->row[number[n]];
+        known = known && (!id[n] || number[n] >= 0);
+    }
+    pthread_mutex_unlock(&store->known);
+    return known;
+}
+
+static enum inmo_status fetch_feedback(struct store_sqlite *store, struct sqlite_reader *reader,
+                                       const struct store_ask *ask, struct store_rows *rows, int *end,
+                                       struct inmo_error *error)
+{
+    int32_t number[3];
+    int64_t row[3], *seq = NULL;
+    size_t count = 0;
+    int code = SQLITE_OK;
+    enum inmo_status status = INMO_OK;
+
+    if (!ids_given(store, ask, number, row)) {
+        *end = 1;
+    } else if (!store->common.read_only && (ask->user || ask->item)) {
+        status = store_sqlite_list(store, number[1], number[2], number[0], ask->after, &seq, &count, error);
+        if (!status)
+            code = fetch_listed(store, reader, ask, seq, count, rows, end);
+    } else {
+        sqlite3_stmt *statement = statement_of(reader, READ_FEEDBACK);
+        code = statement ? SQLITE_OK : SQLITE_ERROR;
+        if (!code) {
+            sqlite3_bind_int64(statement, 1, ask->after);
+            sqlite3_bind_int64(statement, 2, store->common.read_only ? store->committed.seq : INT64_MAX);
+            for (int n = 0; n < 3; n++)
+                sqlite3_bind_int64(statement, 3 + n, row[n]);
+            sqlite3_bind_int(statement, 6, ask->most + 1);
+            code = fetch_rows(store, ask, statement, read_feedback, rows, end);
+        }
+    }
+    if (code)
+        status = store_sqlite_fail(store, reader->db, "read", error);
+    inmo_free(seq);
+    return status;
 }
 
 /* Ends the read transaction. */
@@ -284,57 +349,56 @@ enum inmo_status store_sqlite_fetch(struct store *common, const struct store_ask
     enum inmo_status status = take_reader(store, &reader, error);
 
     if (!status) {
-        int failed = ask->question == STORE_ASK_CHANGES ? fetch_changes(reader, ask, rows, end)
-                                                        : fetch_rows(reader, ask, rows, end);
-        if (failed)
+        int code = SQLITE_OK;
+        if (ask->question == STORE_ASK_FEEDBACK)
+            status = fetch_feedback(store, reader, ask, rows, end, error);
+        else if (ask->question == STORE_ASK_CHANGES)
+            code = fetch_changes(store, reader, ask, rows, end);
+        else
+            code = fetch_sides(store, reader, ask, rows, end);
+        if (code)
             status = store_sqlite_fail(store, reader->db, "read", error);
-        else if (rows->failed)
+        if (!status && rows->failed)
             status = inmo_fail_memory(error, "rows of the store");
+        for (size_t n = 0; !status && n < rows->count; n++)
+            if (rows->row[n].deed == STORE_PUT_FEEDBACK &&
+                (!*rows->row[n].feedback.type || !*rows->row[n].feedback.user || !*rows->row[n].feedback.item))
+                status = inmo_fail(error, INMO_FORMAT, "%s is damaged: no user, item or type for feedback %lld",
+                                   store->path, (long long)rows->row[n].seq);
         reset(reader);
         give_back(store, reader);
     }
     return status;
 }
 
-static enum inmo_status totals(struct store_sqlite *store, struct sqlite_totals *totals, int64_t *bytes,
-                               struct inmo_error *error)
+/* A store opened for reading is as it was when it was opened: later events name ids that are not known here. */
+static struct sqlite_totals totals(struct store *common)
 {
-    struct sqlite_reader *reader = NULL;
-    enum inmo_status status = take_reader(store, &reader, error);
+    struct store_sqlite *store = (struct store_sqlite *)common;
+    struct sqlite_totals found;
 
-    if (!status) {
-        sqlite3_stmt *state = statement_of(reader, READ_STATE), *size = statement_of(reader, READ_BYTES);
-        if (!state || !size || sqlite3_step(state) != SQLITE_ROW || sqlite3_step(size) != SQLITE_ROW) {
-            status = store_sqlite_fail(store, reader->db, "read", error);
-        } else {
-            *totals = (struct sqlite_totals){sqlite3_column_int64(state, 0), sqlite3_column_int64(state, 1),
-                                             sqlite3_column_int64(state, 2), sqlite3_column_int64(state, 3)};
-            *bytes = sqlite3_column_int64(size, 0);
-        }
-        reset(reader);
-        give_back(store, reader);
-    }
-    return status;
+    pthread_mutex_lock(&store->known);
+    found = store->committed;
+    pthread_mutex_unlock(&store->known);
+    return found;
 }
 
 enum inmo_status store_sqlite_last(struct store *common, int64_t *seq, struct inmo_error *error)
 {
-    struct sqlite_totals found;
-    int64_t bytes;
-    enum inmo_status status = totals((struct store_sqlite *)common, &found, &bytes, error);
-
-    if (!status)
-        *seq = found.seq;
-    return status;
+    (void)error;
+    *seq = totals(common).seq;
+    return INMO_OK;
 }
 
 enum inmo_status store_sqlite_count(struct store *common, struct store_counts *counts, struct inmo_error *error)
 {
-    struct sqlite_totals found;
-    int64_t bytes;
-    enum inmo_status status = totals((struct store_sqlite *)common, &found, &bytes, error);
+    const struct store_sqlite *store = (struct store_sqlite *)common;
+    struct sqlite_totals found = totals(common);
+    struct stat file;
 
-    if (!status)
-        *counts = (struct store_counts){found.feedback, found.users, found.items, bytes};
-    return status;
+    if (stat(store->path, &file))
+        return inmo_fail_errno(error, "find", store->path);
+    *counts = (struct store_counts){found.feedback, found.users, found.items,
+                                    file.st_size + 4096 * (int64_t)atomic_load(&store->log_pages)};
+    return INMO_OK;
 }

@@ -1,6 +1,6 @@
 /* store_sqlite_schema.c - the tables of a store, and whether a file is one. Kept in step with docs/formats.md.
  *
- * Feedback refers to users, items and types by number: an event is six numbers in one table and two indices. */
+ * Feedback refers to users, items and types by number: an event is six numbers at the end of one table. */
 #include "server/store_sqlite.h"
 
 static const char tables[] =
@@ -16,8 +16,6 @@ static const char tables[] =
     "CREATE INDEX item_seq ON item(seq);"
     "CREATE TABLE feedback(seq INTEGER PRIMARY KEY, user INTEGER NOT NULL, item INTEGER NOT NULL,"
     "  type INTEGER NOT NULL, time INTEGER, comment TEXT);"
-    "CREATE UNIQUE INDEX feedback_key ON feedback(user, item, type);"
-    "CREATE INDEX feedback_item ON feedback(item);"
     "CREATE TABLE gone(seq INTEGER PRIMARY KEY, deed INTEGER NOT NULL, type TEXT NOT NULL, user TEXT NOT NULL,"
     "  item TEXT NOT NULL, UNIQUE(user, item, type, deed));";
 
