@@ -13,8 +13,8 @@
 set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libzstd-dev zlib1g-dev
-    libjansson-dev libxxhash-dev libcmocka-dev python3 python3-numpy python3-scipy
-    python3-pytest python3-venv python3-pip clang-format zstd locales)
+    libjansson-dev libxxhash-dev libgnutls28-dev libcmocka-dev python3 python3-numpy python3-scipy
+    python3-pytest python3-prometheus-client python3-venv python3-pip clang-format zstd locales)
 
 case "${1-}" in
 '') ;;
