@@ -65,7 +65,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_synth, cli_prepare, cli_train, cli_tune, cli_evaluate, cli_recommend,
-    cli_similar, cli_explain, cli_info, cli_export, cli_bench, cli_reproduce, cli_man;
+    cli_similar, cli_explain, cli_serve, cli_info, cli_export, cli_bench, cli_reproduce, cli_completion, cli_man;
 /* The commands in the order of the data flow, ended by NULL (main.c). */
 extern const struct cli_command *const cli_commands[];
 const struct cli_command *cli_find_command(const char *name);

@@ -51,6 +51,9 @@ enum inmo_status serve_run(const struct serve_options *options, const struct inm
 enum inmo_status serve_import(const struct serve_options *options, const char *const *paths, size_t count,
                               const struct inmo_read_options *read, const struct inmo_hooks *hooks, int64_t *added,
                               struct inmo_error *error);
+/* Prints a new API key, and its line for the key file, which is appended to path instead if that is not NULL. */
+enum inmo_status serve_new_key(const char *path, const char *name, const char *right, void (*print)(const char *text),
+                               struct inmo_error *error);
 /* Writes "METHOD pattern right" of every route, for documentation and tests. */
 void serve_print_routes(void (*line)(const char *text));
 

@@ -36,6 +36,11 @@ abi=$(sed -n 's/^#define INMO_ABI //p' "$(pkg-config --variable=includedir inmo)
 [ -e "$libraries/libinmo.so.$abi" ] || { echo "no libinmo.so.$abi is installed"; exit 1; }
 LD_LIBRARY_PATH=$libraries ldd shared | grep -q "libinmo.so.$abi " || { echo "the SONAME is not libinmo.so.$abi"; exit 1; }
 
+# What the shells look for.
+for file in bash-completion/completions/inmo zsh/site-functions/_inmo fish/vendor_completions.d/inmo.fish; do
+    grep -q recommend "$prefix/share/$file" || { echo "no completion in share/$file"; exit 1; }
+done
+
 # The header alone, in C++.
 if command -v g++ >/dev/null; then
     echo '#include <inmo.h>

@@ -2,13 +2,15 @@
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import time
 
 from cases_support import read, first, keys
 
 COMMANDS = ("synth", "prepare", "train", "tune", "evaluate", "recommend", "similar", "explain", "info", "export", "reproduce",
-            "man")
+            "completion", "man")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -40,7 +42,7 @@ def case_every_option_in_help_is_parsed(world):
         shown = set(re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([\w-]+)", world.inmo(command, "--help")[0], re.M))
         world.check(shown == set(rows) | {"help"}, f"{command}: help and parser differ: {shown ^ set(rows)}")
         arguments = {"prepare": ["x"], "train": ["x"], "tune": ["x"], "evaluate": ["x", "y"], "recommend": ["x"], "similar": ["x"],
-                     "explain": ["x"], "info": ["x"], "export": ["x"], "reproduce": ["table1"]}.get(command, [])
+                     "explain": ["x"], "info": ["x"], "export": ["x"], "reproduce": ["table1"], "completion": ["bash"]}.get(command, [])
         arguments += ["-o", "z"] if "output" in rows else []
         for name, row in rows.items():
             if row["type"] in "sl" and not row["expected"].startswith("one of"):
@@ -157,3 +159,68 @@ def case_long_configuration_files(world):
     with open(world.path("long"), "a", encoding="utf-8") as stream:
         stream.write("seed = 7\n" * 20000)
     world.check("more than 1 MB" in world.inmo("synth", "-o", "d", "--config", "long", code=3)[1], "1 MB")
+
+
+def completed(world, shell, *words):
+    """What the Tab key offers after these words; None where the shell is not installed."""
+    if not shutil.which(shell):
+        return None
+    with open(world.path("completion." + shell), "w", encoding="utf-8") as stream:
+        stream.write(world.inmo("completion", shell)[0])
+    if shell == "bash":
+        script = (f"source ./completion.bash; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _inmo; "
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        command = ["bash", "--norc", "-c", script]
+    elif shell == "fish":
+        command = ["fish", "--no-config", "-c", f"source ./completion.fish; complete -C {shlex.quote(' '.join(words))}"]
+    else:  # a terminal in a terminal: zsh completes nowhere else
+        typed = " ".join(words)
+        command = ["zsh", "-f", "-c", r"""
+            zmodload zsh/zpty; zpty z zsh -f -i; zpty -w z 'PROMPT=; autoload -U compinit; compinit -u -D; source ./completion.zsh'
+            zpty -w z 'zstyle ":completion:*" list-grouped no; zstyle ":completion:*" verbose no; LISTMAX=10000'
+            zpty -w z 'bindkey "^D" list-choices; print r""eady'; zpty -r -m z x '*ready*'
+            zpty -w -n z """ + shlex.quote(typed) + r"""$'\x04'; sleep 1; zpty -w -n z $'\x15print d""one\n'
+            zpty -r -m z x '*done*'; print -r -- $x"""]
+    environment = dict(world.environment, HOME=world.folder, XDG_CONFIG_HOME=world.folder)
+    for attempt in range(4):  # the terminal of zsh loses keys that come while it is still busy
+        try:
+            done = subprocess.run(command, cwd=world.folder, env=environment, capture_output=True, text=True,
+                                  timeout=15 * (attempt + 1), stdin=subprocess.DEVNULL)
+            break
+        except subprocess.TimeoutExpired:
+            pass
+    lines = done.stdout.replace("\r", "").split("\n")
+    if shell == "zsh":  # columns, and codes of the terminal
+        return {word for line in lines for word in re.sub(r"\x1b\[[?\d]*\w", "", line).split()}
+    return {line.split("\t")[0].strip() for line in lines if line.strip()}
+
+
+def case_completion_knows_every_option(world):
+    commands = COMMANDS + ("bench",)
+    for command in commands:
+        text = world.inmo("help", command)[0]
+        expected = {"--help"} | {"--" + row["name"] for row in rows_of(world, command)}
+        expected |= {"--no-" + name for name in re.findall(r"--\[no-\]([\w-]+)", text)}
+        found = completed(world, "bash", "inmo", command, "--")
+        world.check(found == expected, f"bash: {command}: found {found}, expected {expected}")
+    for command in ("train", "recommend"):
+        found = completed(world, "fish", "inmo", command, "--")
+        expected = {"--help"} | {"--" + row["name"] for row in rows_of(world, command)}
+        world.check(found is None or expected <= found, f"fish: {command}: {expected - (found or expected)}")
+
+
+def case_completion_knows_commands_values_and_files(world):
+    with open(world.path("ease.csv"), "w", encoding="utf-8") as stream:
+        stream.write("u,i\n")
+    for shell in ("bash", "zsh", "fish"):
+        found = completed(world, shell, "inmo", "e")
+        world.check(found is None or {"evaluate", "explain", "export"} <= found, f"{shell}: commands: {found}")
+        found = completed(world, shell, "inmo", "train", "--model", "i")
+        world.check(found is None or {"ials", "item-knn", "imc-gae"} <= found, f"{shell}: values: {found}")
+        found = completed(world, shell, "inmo", "train", "ea")
+        world.check(found is None or any("ease.csv" in word for word in found), f"{shell}: files: {found}")
+    world.check(completed(world, "bash", "inmo", "train", "--model", "=", "ea") == {"ease"}, "bash: --model=ea")
+    world.check(not completed(world, "bash", "inmo", "train", "--epochs", ""), "bash: a number has no completion")
+    world.check(completed(world, "bash", "inmo", "help", "ex") == {"explain", "export"}, "bash: help")
+    world.check(completed(world, "bash", "inmo", "completion", "") == {"bash", "zsh", "fish"}, "bash: shells")
+    world.check("expected bash, zsh or fish" in world.inmo("completion", "csh", code=2)[1], "an unknown shell")
