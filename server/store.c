@@ -35,7 +35,7 @@ int store_is_store(const char *url)
 enum inmo_status store_open(const char *url, int must_exist, int read_only, struct store **store,
                             struct inmo_error *error)
 {
-    return is_postgres(url) ? store_postgres_open(url, read_only, store, error)
+    return is_postgres(url) ? store_postgres_open(url, must_exist || read_only, read_only, store, error)
                             : store_sqlite_open(url, must_exist || read_only, read_only, store, error);
 }
 

@@ -76,7 +76,7 @@ struct store { /* the first member of every kind's structure */
 
 enum inmo_status store_sqlite_open(const char *path, int must_exist, int read_only, struct store **store,
                                    struct inmo_error *error);
-enum inmo_status store_postgres_open(const char *url, int read_only, struct store **store,
+enum inmo_status store_postgres_open(const char *url, int must_exist, int read_only, struct store **store,
                                      struct inmo_error *error);
 
 #endif

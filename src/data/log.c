@@ -53,6 +53,21 @@ int64_t inmo_log_count(const struct inmo_log *log)
     return log->count;
 }
 
+int inmo_log_at(const struct inmo_log *log, int64_t n, const char **user, const char **item, int64_t *time)
+{
+    const struct inmo_log_block *block;
+    struct inmo_idmap users, items;
+    if (n < 0 || n >= log->count)
+        return 0;
+    users = inmo_idtable_map(log->users);
+    items = inmo_idtable_map(log->items);
+    block = log->block[n / INMO_LOG_BLOCK];
+    *user = inmo_idmap_id(&users, block->user[n % INMO_LOG_BLOCK]);
+    *item = inmo_idmap_id(&items, block->item[n % INMO_LOG_BLOCK]);
+    *time = block->time ? block->time[n % INMO_LOG_BLOCK] : 0;
+    return 1;
+}
+
 static int add_block(struct inmo_log *log)
 {
     struct inmo_log_block *block = NULL;
