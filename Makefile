@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 
-.PHONY: all demo python test test-slow test-asan test-tsan test-data test-aarch64 fuzz coverage bench install clean help setup
+.PHONY: all demo python deb test test-slow test-asan test-tsan test-data test-aarch64 test-deb fuzz coverage bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -17,6 +17,10 @@ demo: all
 
 python: setup
 	@tools/python.sh
+
+deb:
+	@tools/setup.sh deb
+	@tools/deb.sh
 
 test: all
 	@ctest --preset release -j $(JOBS)
@@ -40,6 +44,10 @@ test-data: all
 test-aarch64:
 	@tools/setup.sh cross
 	@tools/test-aarch64.sh
+
+test-deb:
+	@tools/setup.sh deb
+	@tests/check_deb.sh
 
 fuzz: setup-clang
 	@cmake --preset fuzz >/dev/null
@@ -65,7 +73,7 @@ install: all
 	@cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 build-wheel dist demo-out
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 build-wheel build-deb dist demo-out
 
 setup:
 	@tools/setup.sh
@@ -81,12 +89,14 @@ help:
 	@echo "make            build the library and the program: build/inmo"
 	@echo "make demo       a tour in demo-out/: a log, three models, their scores, recommendations with reasons"
 	@echo "make python     the Python package: a source distribution and a wheel, in dist/"
+	@echo "make deb        Debian packages of the program, the library and its header, in build-deb/ (installs debhelper)"
 	@echo "make test       all tests that need no data"
 	@echo "make test-slow  the same, and every command with each of its allocations refused in turn (half an hour)"
 	@echo "make test-asan  the tests with the address and undefined-behaviour sanitizers, in build-asan/"
 	@echo "make test-tsan  the tests with the thread sanitizer, in build-tsan/ (installs clang)"
 	@echo "make test-data  tests on real data sets, skipped where DATA=$(DATA) does not have them"
 	@echo "make test-aarch64  the tests on 64-bit ARM: cross-compiled, run by qemu (installs both)"
+	@echo "make test-deb   the packages built, looked at by lintian, installed, used, removed and purged (root)"
 	@echo "make fuzz       everything that is read from outside, with changed bytes, SECONDS=$(SECONDS) each (installs clang)"
 	@echo "make coverage   which lines and branches the tests reach (installs gcovr)"
 	@echo "make bench      speed beside PyTorch, GraphBLAS, librsb and faiss (installs them)"

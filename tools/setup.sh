@@ -7,6 +7,7 @@
 #     tools/setup.sh clang    the same, and clang with its OpenMP, for make fuzz and make test-tsan
 #     tools/setup.sh fuzz     another name for it
 #     tools/setup.sh coverage the same, and gcovr, for make coverage
+#     tools/setup.sh deb      the same, and what building and checking Debian packages needs, for make deb and make test-deb
 #
 # Asks dpkg which packages are missing and installs only those (as root, or through sudo). Says nothing when
 # nothing is missing, and does not touch the network then.
@@ -22,9 +23,13 @@ case "${1-}" in
 bench) packages+=(python3-torch python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind) ;;
 clang | fuzz) packages+=(clang libomp-dev) ;;
 coverage) packages+=(gcovr) ;;
+deb)
+    packages+=(debhelper dpkg-dev fakeroot lintian mmdebstrap systemd man-db bash-completion zsh fish
+        libmicrohttpd-dev libpq-dev libsqlite3-dev)
+    ;;
 cross) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
 *)
-    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross|clang|fuzz|coverage]" >&2
+    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross|clang|fuzz|coverage|deb]" >&2
     exit 2
     ;;
 esac
