@@ -230,7 +230,7 @@ export function explorer({ changed }) {
             colour(state.items);
         drawHistory();
         if (!shown)
-            list.wait(Math.min(state.n, 10));
+            list.wait(state.n);
         try {
             const [answer] = await Promise.all([question(signal), readPast(signal)]);
             if (!signal.aborted)
