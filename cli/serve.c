@@ -21,11 +21,13 @@ static const struct inmo_setting rows[] = {
     {"log", 'l', AT(log), 0, 0, NULL, "Beginning", "LOG",
      "Brings the log into the store first, then serves; a log that is in it already changes nothing."},
     {"import", 'l', AT(import), 0, 0, NULL, "Beginning", "LOG", "Brings the log into the store and ends."},
-    {"check", 'b', AT(check), 0, 0, NULL, "Beginning", NULL, "Says what would be done with these options, and ends."},
+    {"check", 'b', AT(check), 0, 0, NULL, "Beginning", NULL,
+     "Says what would be done with these options, and ends."},
     {"new-key", 's', AT(new_key), 0, 0, NULL, "Beginning", "NAME",
      "Makes an API key: prints it, and the line for the file of --keys, which is appended if the file is given."},
     {"rights", 's', AT(rights), 0, 0, "read|write|admin", "Beginning", "RIGHT", "Rights of the new key."},
-    {"routes", 'b', AT(routes), 0, 0, NULL, "Beginning", NULL, "Prints method, address and needed right of every route."},
+    {"routes", 'b', AT(routes), 0, 0, NULL, "Beginning", NULL,
+     "Prints method, address and needed right of every route."},
 };
 #undef AT
 
@@ -62,7 +64,8 @@ static enum inmo_status import_logs(const struct serve_command *command, const s
 {
     char thousands[32];
     int64_t added = 0;
-    enum inmo_status status = serve_import(&command->serve, logs->value, logs->count, &command->read, cli_hooks(), &added, error);
+    enum inmo_status status =
+        serve_import(&command->serve, logs->value, logs->count, &command->read, cli_hooks(), &added, error);
     cli_hooks_end();
     if (!status)
         cli_note(INMO_NOTE, "%s events are new in %s", cli_thousands(added, thousands), command->serve.store);
@@ -99,12 +102,17 @@ const struct cli_command cli_serve = {
     .summary = "Serve recommendations over HTTP; events change the next list.",
     .description =
         "Keeps events, users and items in a store and answers over HTTP, in the shape of gorse's REST interface; "
-        "GET /openapi.json describes it, and / is a page to look at. An event that was acknowledged is on the disk, and "
+        "GET /openapi.json describes it, and / is a page to look at. An event that was acknowledged is on the "
+        "disk, and "
         "the next list of that person has it.\n\n"
-        "MODEL is a file of inmo train. Without one, the model that was in use before is taken; with an empty store, "
-        "popularity serves until there are --first-events events, and then it trains itself. Retraining runs in a child "
-        "process at low priority, and the new model is swapped in under load if it is better on the newest events.\n\n"
-        "The address is printed when requests are answered. SIGTERM finishes the requests that have begun; SIGHUP reads "
+        "MODEL is a file of inmo train. Without one, the model that was in use before is taken; with an empty "
+        "store, "
+        "popularity serves until there are --first-events events, and then it trains itself. Retraining runs in a "
+        "child "
+        "process at low priority, and the new model is swapped in under load if it is better on the newest "
+        "events.\n\n"
+        "The address is printed when requests are answered. SIGTERM finishes the requests that have begun; SIGHUP "
+        "reads "
         "keys and certificates again.",
     .examples = "  inmo serve model.inmo --store shop.db\n"
                 "  inmo serve --log events.csv --store shop.db --port 8088\n"

@@ -55,11 +55,12 @@ int ask_take_ids(struct request *request, const json_t *array, const char *field
     found = request_room(request, json_array_size(array), sizeof *found);
     if (!found)
         return 0;
-    json_array_foreach (array, n, value) {
+    json_array_foreach(array, n, value)
+    {
         found[n] = json_string_value(value);
         if (!found[n] || !*found[n] || strlen(found[n]) > REQUEST_ID_LIMIT) {
-            request_fail(request, 400, "BAD_REQUEST", field, "%s: entry %zu is not an id: a string of 1 to %d bytes", field, n,
-                         REQUEST_ID_LIMIT);
+            request_fail(request, 400, "BAD_REQUEST", field,
+                         "%s: entry %zu is not an id: a string of 1 to %d bytes", field, n, REQUEST_ID_LIMIT);
             return 0;
         }
     }
@@ -74,7 +75,8 @@ static int by_text(const void *left, const void *right)
 }
 
 /* Which items may be listed: the category's, those allowed, or those in both. 0: answered. */
-static int limit_items(struct request *request, const struct ask *ask, struct answer *answer, struct inmo_query *query)
+static int limit_items(struct request *request, const struct ask *ask, struct answer *answer,
+                       struct inmo_query *query)
 {
     const char **of_category = NULL, **both;
     struct inmo_error error = {0};
@@ -164,8 +166,8 @@ static int ask_popular(struct request *request, const struct ask *ask, const str
         past = ledger_history(ledger, ask->user, history, SEEN_MOST);
     if (!status)
         status = ledger_list(ledger, LEDGER_POPULAR, ask->category, 0,
-                             ask->n + ask->offset + past + query->deny_count + ask->item_count, &count, &answer->own,
-                             &error);
+                             ask->n + ask->offset + past + query->deny_count + ask->item_count, &count,
+                             &answer->own, &error);
     for (size_t n = 0; n < count && !status && kept < ask->n; n++) {
         const char *id = answer->own[n].id;
         if (has(query->deny, query->deny_count, id) || has(history, past, id) ||
@@ -263,7 +265,8 @@ int ask_list(struct request *request, const struct ask *ask, struct answer *answ
     answer->entry += answer->count < ask->offset ? answer->count : ask->offset;
     answer->count -= answer->count < ask->offset ? answer->count : ask->offset;
     answer->count = answer->count < ask->n ? answer->count : ask->n;
-    metrics_count(request->server->metrics, answer->fallback ? METRICS_RECOMMEND_FALLBACK : METRICS_RECOMMEND_MODEL, 1);
+    metrics_count(request->server->metrics, answer->fallback ? METRICS_RECOMMEND_FALLBACK : METRICS_RECOMMEND_MODEL,
+                  1);
     return 1;
 }
 

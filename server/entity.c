@@ -72,8 +72,8 @@ static int take_text(struct request *request, const json_t *object, const char *
 }
 
 /* A JSON value as text; *text is usual where there is none. only_strings: an array of at most so many strings. */
-static int take_value(struct request *request, const json_t *object, const char *field, size_t only_strings, int row,
-                      const char *usual, const char **text)
+static int take_value(struct request *request, const json_t *object, const char *field, size_t only_strings,
+                      int row, const char *usual, const char **text)
 {
     const json_t *value = json_object_get(object, field);
     char where[32];
@@ -86,12 +86,12 @@ static int take_value(struct request *request, const json_t *object, const char 
         return 1;
     if (only_strings) {
         fine = json_is_array(value) && json_array_size(value) <= only_strings;
-        json_array_foreach (value, n, one)
-            fine &= json_is_string(one) && json_string_length(one) > 0 && json_string_length(one) <= REQUEST_ID_LIMIT;
+        json_array_foreach(value, n, one) fine &=
+            json_is_string(one) && json_string_length(one) > 0 && json_string_length(one) <= REQUEST_ID_LIMIT;
         if (!fine)
             request_fail(request, 400, "BAD_REQUEST", field,
-                         "%s%s: expected an array of at most %zu strings of 1 to %d bytes", place(row, where), field,
-                         only_strings, REQUEST_ID_LIMIT);
+                         "%s%s: expected an array of at most %zu strings of 1 to %d bytes", place(row, where),
+                         field, only_strings, REQUEST_ID_LIMIT);
     }
     if (fine && !(*text = request_dump(request, value)))
         fine = 0;
@@ -153,7 +153,8 @@ int entity_take_user(struct request *request, const json_t *object, int row)
     if (!is_object(request, object, row) || !(user.id = request_id(request, object, "UserId", row)) ||
         !take_value(request, object, "Labels", 0, row, "null", &user.labels) ||
         !take_value(request, object, "Subscribe", CATEGORIES_LIMIT, row, "null", &user.subscribe) ||
-        !take_text(request, object, "Comment", COMMENT_LIMIT, row, &user.comment) || !(change = request_change(request)))
+        !take_text(request, object, "Comment", COMMENT_LIMIT, row, &user.comment) ||
+        !(change = request_change(request)))
         return 0;
     change->deed = STORE_PUT_USER;
     change->user = user;

@@ -10,7 +10,8 @@
 
 enum { ROWS_AT_ONCE = 5000 };
 
-struct export {
+struct export
+{
     char cursor[STORE_CURSOR], next[STORE_CURSOR];
     int begun;
 };
@@ -53,8 +54,8 @@ int export_more(struct request *request, struct inmo_text *text)
     else if (!*export->cursor)
         return 0;
     export->begun = 1;
-    if (store_feedback(request->server->store, request_query(request, "type"), NULL, NULL, export->cursor, ROWS_AT_ONCE,
-                       add_row, text, export->next, NULL) ||
+    if (store_feedback(request->server->store, request_query(request, "type"), NULL, NULL, export->cursor,
+                       ROWS_AT_ONCE, add_row, text, export->next, NULL) ||
         text->failed)
         return -1;
     memcpy(export->cursor, export->next, sizeof export->cursor);

@@ -67,7 +67,8 @@ static struct MHD_Response *make_response(struct call *call)
     if (request->fixed)
         return MHD_create_response_from_buffer(request->fixed_size, (void *)request->fixed, MHD_RESPMEM_PERSISTENT);
     response = MHD_create_response_from_buffer_with_free_callback(
-        request->out.length, request->out.data ? request->out.data : (void *)"", request->out.data ? inmo_free : NULL);
+        request->out.length, request->out.data ? request->out.data : (void *)"",
+        request->out.data ? inmo_free : NULL);
     if (response)
         request->out = (struct inmo_text){0}; /* the response's now */
     return response;
@@ -76,7 +77,8 @@ static struct MHD_Response *make_response(struct call *call)
 static enum MHD_Result respond(struct call *call)
 {
     struct request *request = &call->request;
-    const char *known = request->etag ? MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "If-None-Match") : NULL;
+    const char *known =
+        request->etag ? MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "If-None-Match") : NULL;
     enum MHD_Result result = MHD_NO;
     struct MHD_Response *response;
     char retry[32];
@@ -124,7 +126,8 @@ static int admit(struct call *call)
     struct request *request = &call->request;
     struct server *server = request->server;
     const char *key = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "X-API-Key");
-    const char *bearer = key ? NULL : MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Authorization");
+    const char *bearer =
+        key ? NULL : MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Authorization");
     enum keys_right needed = request->route->right;
     double retry = 0;
     int which = KEYS_ANONYMOUS, fine = 1;
@@ -144,8 +147,8 @@ static int admit(struct call *call)
     } else if (request->right < needed) {
         metrics_count(server->metrics, METRICS_REFUSED_KEY, 1);
         if (request->right == KEYS_NONE)
-            request_fail(request, 401, "UNAUTHORIZED", "X-API-Key", "%s", key ? "this key is not known or has expired"
-                                                                              : "a key is needed in the header X-API-Key");
+            request_fail(request, 401, "UNAUTHORIZED", "X-API-Key", "%s",
+                         key ? "this key is not known or has expired" : "a key is needed in the header X-API-Key");
         else
             request_fail(request, 403, "FORBIDDEN", "X-API-Key", "this key may %s, and this needs the right to %s",
                          keys_right_name(request->right), keys_right_name(needed));
@@ -169,7 +172,8 @@ static void resume(struct request *request)
 }
 
 /* A new request: finds its route, asks for the key, looks at the announced length. */
-static struct call *begin(struct server *server, struct MHD_Connection *connection, const char *path, const char *method)
+static struct call *begin(struct server *server, struct MHD_Connection *connection, const char *path,
+                          const char *method)
 {
     struct call *call = inmo_alloc_zero(1, sizeof *call);
     const union MHD_ConnectionInfo *socket;
@@ -198,7 +202,8 @@ static struct call *begin(struct server *server, struct MHD_Connection *connecti
         inmo_text_add(&request->out, "{}", 2);
         request_answer(request, 200);
     } else if (request_parse(request, path, query) && route_find(request) && admit(call)) {
-        if (length && !(request->route->flags & ROUTE_STREAM) && strtod(length, NULL) > server->options->most_body) {
+        if (length && !(request->route->flags & ROUTE_STREAM) &&
+            strtod(length, NULL) > server->options->most_body) {
             metrics_count(server->metrics, METRICS_REFUSED_SIZE, 1);
             request_fail(request, 413, "TOO_LARGE", NULL, "a body of %.20s bytes; at most %.0f are taken", length,
                          server->options->most_body);
@@ -242,8 +247,8 @@ static void take_body(struct call *call, const char *data, size_t *size)
     }
 }
 
-static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
-                              const char *version, const char *data, size_t *size, void **place)
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+                              const char *method, const char *version, const char *data, size_t *size, void **place)
 {
     struct call *call = *place;
     struct request *request;
@@ -274,7 +279,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return respond(call);
 }
 
-static void completed(void *context, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode why)
+static void completed(void *context, struct MHD_Connection *connection, void **place,
+                      enum MHD_RequestTerminationCode why)
 {
     struct server *server = context;
     struct call *call = *place;
@@ -283,7 +289,8 @@ static void completed(void *context, struct MHD_Connection *connection, void **p
         return;
     if (call->request.route_number >= 0)
         metrics_request(server->metrics, (size_t)call->request.route_number,
-                        why == MHD_REQUEST_TERMINATED_COMPLETED_OK ? call->request.status : 499, seconds_now() - call->began);
+                        why == MHD_REQUEST_TERMINATED_COMPLETED_OK ? call->request.status : 499,
+                        seconds_now() - call->began);
     if (call->request.route && (call->request.route->flags & ROUTE_STREAM))
         import_free(&call->request);
     else
@@ -318,7 +325,8 @@ static int listen_at(const struct serve_options *options, char address[HTTP_ADDR
     snprintf(port, sizeof port, "%d", options->port);
     failed = getaddrinfo(options->host, port, &wanted, &found);
     if (failed) {
-        inmo_fail(error, INMO_USAGE, "`host`: found \"%s\", which is no address: %s", options->host, gai_strerror(failed));
+        inmo_fail(error, INMO_USAGE, "`host`: found \"%s\", which is no address: %s", options->host,
+                  gai_strerror(failed));
         return -1;
     }
     listening = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -331,7 +339,8 @@ static int listen_at(const struct serve_options *options, char address[HTTP_ADDR
         listening = -1;
     } else {
         getsockname(listening, (struct sockaddr *)&bound, &size);
-        getnameinfo((struct sockaddr *)&bound, size, name, sizeof name, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+        getnameinfo((struct sockaddr *)&bound, size, name, sizeof name, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV);
         snprintf(address, HTTP_ADDRESS, strchr(name, ':') ? "http%s://[%s]:%s" : "http%s://%s:%s",
                  options->tls_certificate ? "s" : "", name, port);
     }
@@ -378,11 +387,11 @@ enum inmo_status http_start(struct server *server, struct http **http, char addr
         http_current = made;
         made->daemon = MHD_start_daemon(
             flags, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_UNESCAPE_CALLBACK,
-            leave_encoded, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_take_address, made, MHD_OPTION_NOTIFY_COMPLETED, completed,
-            server, MHD_OPTION_NOTIFY_CONNECTION, http_connection, made, MHD_OPTION_CONNECTION_LIMIT,
+            leave_encoded, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_take_address, made, MHD_OPTION_NOTIFY_COMPLETED,
+            completed, server, MHD_OPTION_NOTIFY_CONNECTION, http_connection, made, MHD_OPTION_CONNECTION_LIMIT,
             (unsigned)options->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_LIMIT,
-            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_seconds, MHD_OPTION_EXTERNAL_LOGGER, http_log, server,
-            MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_seconds, MHD_OPTION_EXTERNAL_LOGGER, http_log,
+            server, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
         if (!made->daemon) {
             status = inmo_fail(error, INMO_IO, "the HTTP server could not be started: %s", strerror(errno));
             close(listening);

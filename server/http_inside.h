@@ -14,8 +14,9 @@ struct wire {
     struct wire *next, **link;
     struct http *http;
     int socket;
-    char *query;                  /* of the request on its way, as it was sent */
-    _Atomic int64_t deadline; /* milliseconds of the monotonic clock: until then a request's header must have come */
+    char *query; /* of the request on its way, as it was sent */
+    _Atomic int64_t
+        deadline; /* milliseconds of the monotonic clock: until then a request's header must have come */
 };
 
 /* A request on its way through libmicrohttpd. */

@@ -36,7 +36,8 @@ void http_connection(void *context, struct MHD_Connection *connection, void **pl
     struct http *http = context;
     struct wire *wire = *place;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *about = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *about =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         *place = wire = inmo_alloc_zero(1, sizeof *wire);
         if (!wire)
             return;
@@ -174,8 +175,8 @@ enum inmo_status http_reload(struct http *http, struct inmo_error *error)
         unsigned most = sizeof made->chain / sizeof *made->chain;
         code = gnutls_pcert_list_import_x509_raw(made->chain, &most, &chain, GNUTLS_X509_FMT_PEM, 0);
         if (code < 0)
-            status = inmo_fail(error, INMO_INPUT, "%s: expected a certificate in PEM format: %s", options->tls_certificate,
-                               gnutls_strerror(code));
+            status = inmo_fail(error, INMO_INPUT, "%s: expected a certificate in PEM format: %s",
+                               options->tls_certificate, gnutls_strerror(code));
         else
             made->length = most;
     }

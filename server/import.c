@@ -164,7 +164,8 @@ static int take_header(struct request *request, char *line)
         for (int c = 0; c < KNOWN_COLUMNS; c++)
             if (wanted[c] && role && !strcmp(role, wanted[c]))
                 import->column[c] = n;
-        if (!strcasecmp(field[n], "type") || !strcasecmp(field[n], "event") || !strcasecmp(field[n], "FeedbackType"))
+        if (!strcasecmp(field[n], "type") || !strcasecmp(field[n], "event") ||
+            !strcasecmp(field[n], "FeedbackType"))
             import->column[TYPE] = n;
         if (!strcasecmp(field[n], "comment"))
             import->column[COMMENT] = n;

@@ -1,4 +1,5 @@
 /* ledger.c - see ledger.h. Changes and what they mean for a view. */
+#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
 #include "server/ledger_inside.h"
 
 #include "base/json.h"
@@ -161,7 +162,8 @@ static int32_t position(const struct ledger_user *user, ledger_event event)
 /* Whether the user has chosen the item, by any type. */
 static int has_chosen(const struct ledger *ledger, const struct ledger_user *user, int32_t item)
 {
-    for (int32_t n = position(user, (ledger_event)item << 8); n < user->count && event_item(user->event[n]) == item; n++)
+    for (int32_t n = position(user, (ledger_event)item << 8); n < user->count && event_item(user->event[n]) == item;
+         n++)
         if (ledger->is_positive[event_type(user->event[n])])
             return 1;
     return 0;
@@ -281,9 +283,9 @@ static int join_category(struct ledger *ledger, int32_t number, const char *name
     struct ledger_item *item = &ledger->item[number];
     int32_t c = number_of(&ledger->categories, name, (void **)&ledger->category, &ledger->category_capacity,
                           sizeof *ledger->category);
-    int32_t *grown = c < 0 ? NULL
-                           : inmo_resize(item->category, (size_t)item->categories, (size_t)item->categories + 1,
-                                         sizeof *grown);
+    int32_t *grown =
+        c < 0 ? NULL
+              : inmo_resize(item->category, (size_t)item->categories, (size_t)item->categories + 1, sizeof *grown);
     struct ledger_category *category;
     size_t capacity;
     if (!grown)
@@ -310,9 +312,10 @@ static const char *find_title(const struct store_item *item, const json_t *label
     json_t *label;
     if (title)
         return title;
-    json_array_foreach (labels, n, label)
-        if (json_is_string(label) && !strncmp(json_string_value(label), "title:", 6))
-            return json_string_value(label) + 6;
+    json_array_foreach(labels, n,
+                       label) if (json_is_string(label) &&
+                                  !strncmp(json_string_value(label), "title:", 6)) return json_string_value(label) +
+        6;
     return item->comment && *item->comment ? item->comment : NULL;
 }
 
@@ -325,15 +328,15 @@ static enum inmo_status put_item(struct ledger *ledger, const struct store_item 
     enum inmo_status status = number < 0 ? inmo_fail_memory(error, "an item") : INMO_OK;
     size_t n;
 
-    if (!status && (inmo_json_parse(given->categories, strlen(given->categories), 0, &categories, NULL) == INMO_MEMORY ||
-                    inmo_json_parse(given->labels, strlen(given->labels), JSON_DECODE_ANY, &labels, NULL) ==
-                        INMO_MEMORY))
+    if (!status &&
+        (inmo_json_parse(given->categories, strlen(given->categories), 0, &categories, NULL) == INMO_MEMORY ||
+         inmo_json_parse(given->labels, strlen(given->labels), JSON_DECODE_ANY, &labels, NULL) == INMO_MEMORY))
         status = inmo_fail_memory(error, "an item");
     if (!status) {
         leave_categories(ledger, number);
-        json_array_foreach (categories, n, name)
-            if (!status && json_is_string(name) && !join_category(ledger, number, json_string_value(name)))
-                status = inmo_fail_memory(error, "an item's categories");
+        json_array_foreach(categories, n, name) if (!status && json_is_string(name) &&
+                                                    !join_category(ledger, number, json_string_value(name)))
+            status = inmo_fail_memory(error, "an item's categories");
         found = find_title(given, labels);
         if (found && (title = inmo_names_intern(&ledger->titles, found)) < 0)
             status = inmo_fail_memory(error, "an item's title");

@@ -1,4 +1,5 @@
 /* ledger_lists.c - see ledger.h. What readers ask: pairs, exclusions, popular and latest items, titles, search. */
+#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
 #include "server/ledger_inside.h"
 
 #include "base/memory.h"
@@ -67,7 +68,8 @@ void ledger_counts(const struct ledger *ledger, int64_t *events, int64_t *positi
     read_unlock(ledger);
 }
 
-static size_t events_of(const struct ledger *ledger, const char *user, int with_choices, const char **item, size_t most)
+static size_t events_of(const struct ledger *ledger, const char *user, int with_choices, const char **item,
+                        size_t most)
 {
     size_t found = 0;
     int32_t u, before = -1;
@@ -228,7 +230,8 @@ static enum inmo_status list_get(struct ledger *ledger, enum ledger_order order,
     if (!list && ledger->lists < LEDGER_LISTS_MOST)
         list = &ledger->list[ledger->lists++];
     for (int n = 0; !list || n < ledger->lists; n++)
-        if (!list || (ledger->lists == LEDGER_LISTS_MOST && ledger->list[n].made < list->made && list->category != category))
+        if (!list ||
+            (ledger->lists == LEDGER_LISTS_MOST && ledger->list[n].made < list->made && list->category != category))
             list = &ledger->list[n];
     list_clear(list);
     list->order = order;

@@ -75,7 +75,8 @@ static void deeds_free(struct deeds *deeds, int with_text)
 }
 
 /* What is observed has ids of the ledger's; what is forgotten is copied. 0 when memory is short. */
-static int deeds_add(struct deeds *deeds, enum ledger_effect effect, const char *user, const char *item, int64_t seq)
+static int deeds_add(struct deeds *deeds, enum ledger_effect effect, const char *user, const char *item,
+                     int64_t seq)
 {
     struct deed deed = {effect, user, item, seq};
     if (deeds->count == deeds->capacity) {
@@ -167,7 +168,8 @@ static void swap_in(struct live *live, struct live_model *model)
 /* ---- Applying -------------------------------------------------------------------------------------------------- */
 
 /* Tells a view; UNKNOWN is no error: what the view never knew needs no forgetting. */
-static enum inmo_status tell(struct inmo_view *view, const struct deed *deed, size_t count, struct inmo_error *error)
+static enum inmo_status tell(struct inmo_view *view, const struct deed *deed, size_t count,
+                             struct inmo_error *error)
 {
     struct inmo_event event[OBSERVED_AT_ONCE];
     enum inmo_status status = INMO_OK;
@@ -304,7 +306,8 @@ static enum inmo_status make_popular(struct live *live, struct inmo_error *error
 }
 
 /* Deeds later than seq, borrowed from live->forgotten. */
-static enum inmo_status forgotten_after(struct live *live, int64_t seq, struct deeds *found, struct inmo_error *error)
+static enum inmo_status forgotten_after(struct live *live, int64_t seq, struct deeds *found,
+                                        struct inmo_error *error)
 {
     for (size_t n = 0; n < live->forgotten.count; n++) {
         const struct deed *deed = &live->forgotten.deed[n];

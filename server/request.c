@@ -1,4 +1,5 @@
 /* request.c - see request.h. */
+#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
 #include "server/request.h"
 
 #include "base/json.h"
@@ -19,7 +20,10 @@ struct request_kept {
 
 static int hex(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* Decodes [from, end) to *to and moves it behind the NUL. NULL: not percent-encoded UTF-8 without NUL. */
@@ -207,8 +211,8 @@ json_t *request_json(struct request *request, json_type type)
     json_error_t wrong = {0};
     enum inmo_status status;
 
-    status = inmo_json_parse(request->body.data ? request->body.data : "", request->body.length, JSON_REJECT_DUPLICATES,
-                             &request->json, &wrong);
+    status = inmo_json_parse(request->body.data ? request->body.data : "", request->body.length,
+                             JSON_REJECT_DUPLICATES, &request->json, &wrong);
     if (status == INMO_MEMORY)
         request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
     else if (status)
@@ -325,7 +329,8 @@ void request_write(struct request *request, void (*written)(struct request *requ
     request->suspend(request);
     if (!ingest_submit(request->server->ingest, &request->job)) {
         request->retry_after = 1;
-        request_fail(request, 503, "TOO_MANY", NULL, "too many events are waiting for the disk; try again in a second");
+        request_fail(request, 503, "TOO_MANY", NULL,
+                     "too many events are waiting for the disk; try again in a second");
         request->resume(request);
     }
 }
@@ -348,7 +353,7 @@ static void background_leave(void)
 static void *background(void *context)
 {
     struct request *request = context;
-    void (*work)(struct request *request) = request->written;
+    void (*work)(struct request * request) = request->written;
     work(request);
     request->resume(request);
     background_leave();

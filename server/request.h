@@ -20,9 +20,9 @@ enum { REQUEST_ID_LIMIT = 4096 };
 
 enum request_state {
     REQUEST_NEW,
-    REQUEST_WAITS,    /* for the writer or for a thread of its own */
+    REQUEST_WAITS, /* for the writer or for a thread of its own */
     REQUEST_ANSWERED,
-    REQUEST_STREAMS,  /* the answer comes piece by piece (export_more) */
+    REQUEST_STREAMS, /* the answer comes piece by piece (export_more) */
 };
 
 struct request {
@@ -32,7 +32,7 @@ struct request {
 
     /* What was asked. */
     const char *method;
-    char *text;                          /* the decoded words of the address, NUL after each */
+    char *text;                            /* the decoded words of the address, NUL after each */
     const char *segment[REQUEST_SEGMENTS]; /* of the path, decoded */
     int segments;
     const char *param[4]; /* the segments that stand where the pattern has {...} */
@@ -59,8 +59,8 @@ struct request {
     struct ingest_job job;
     struct store_change *change;
     size_t change_capacity;
-    json_t *json;                            /* the parsed body, which changes point into */
-    struct request_kept *kept;               /* other texts that they point into */
+    json_t *json;                             /* the parsed body, which changes point into */
+    struct request_kept *kept;                /* other texts that they point into */
     void (*written)(struct request *request); /* fills in the answer once the changes are durable */
     void (*suspend)(struct request *request); /* http.c's: puts the connection to sleep, and wakes it */
     void (*resume)(struct request *request);

@@ -1,4 +1,5 @@
 /* retrain.c - see retrain.h. One thread waits for orders and runs the steps one after the other. */
+#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
 #include "server/retrain.h"
 
 #include "base/memory.h"
@@ -128,8 +129,8 @@ static void set_stage(struct retrain *retrain, const char *stage)
 static enum inmo_status prepare(struct retrain *retrain, struct inmo_error *error)
 {
     const struct serve_options *options = retrain->server->options;
-    const char *word[WORDS_MOST] = {"inmo",   "prepare", options->store, "--by",     "time", "--split",
-                                    "80/10/10", "-o",    retrain->data,  "--force", "--quiet"};
+    const char *word[WORDS_MOST] = {"inmo",     "prepare", options->store, "--by",    "time",   "--split",
+                                    "80/10/10", "-o",      retrain->data,  "--force", "--quiet"};
     int n = 11;
     if (options->positive && *options->positive) {
         word[n++] = "--positive";
@@ -146,7 +147,8 @@ static enum inmo_status prepare(struct retrain *retrain, struct inmo_error *erro
 static enum inmo_status train(struct retrain *retrain, struct inmo_error *error)
 {
     const struct serve_options *options = retrain->server->options;
-    const char *word[WORDS_MOST] = {"inmo", "train", retrain->data, "-o", retrain->fresh, "--force", "--quiet", "--threads"};
+    const char *word[WORDS_MOST] = {"inmo",         "train",   retrain->data, "-o",
+                                    retrain->fresh, "--force", "--quiet",     "--threads"};
     char threads[16], *more = inmo_copy_string(options->train ? options->train : ""), *rest = more;
     enum inmo_status status = more ? INMO_OK : inmo_fail_memory(error, "the options");
     int n = 8;
@@ -192,7 +194,8 @@ static enum inmo_status keep(struct retrain *retrain, int64_t seq, double fresh,
     int next = models_next(models);
     char *path = models_path(models, next, ".inmo");
     json_t *about = NULL;
-    enum inmo_status status = path ? inmo_model_load(retrain->fresh, &model, error) : inmo_fail_memory(error, "a model");
+    enum inmo_status status =
+        path ? inmo_model_load(retrain->fresh, &model, error) : inmo_fail_memory(error, "a model");
 
     if (!status && rename(retrain->fresh, path))
         status = inmo_fail_errno(error, "rename", retrain->fresh);
@@ -217,10 +220,12 @@ static enum inmo_status use(struct retrain *retrain, int number, int64_t seq, st
     struct server *server = retrain->server;
     char *path = models_path(server->models, number, ".inmo");
     int64_t oldest;
-    enum inmo_status status = path ? live_load(server->live, path, number, seq, error) : inmo_fail_memory(error, "a path");
+    enum inmo_status status =
+        path ? live_load(server->live, path, number, seq, error) : inmo_fail_memory(error, "a path");
     if (!status)
         status = models_activate(server->models, number, error);
-    if (!status && !models_prune(server->models, server->options->keep_models, &oldest, NULL) && oldest != INT64_MAX)
+    if (!status && !models_prune(server->models, server->options->keep_models, &oldest, NULL) &&
+        oldest != INT64_MAX)
         store_bury(server->store, oldest, NULL);
     inmo_free(path);
     return status;
@@ -262,8 +267,9 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
         }
         json_object_set_new(about, "result", json_string(status ? "failed" : better ? "swapped" : "kept"));
         metrics_count(server->metrics, better ? METRICS_MODEL_SWAPPED : METRICS_MODEL_KEPT, !status);
-        server_say(server, INMO_NOTE, "retraining: model %d scores %.4f on the newest events, the one in use %.4f: %s",
-                   number, fresh, old, better ? "it is used from now on" : "the old one stays");
+        server_say(server, INMO_NOTE,
+                   "retraining: model %d scores %.4f on the newest events, the one in use %.4f: %s", number, fresh,
+                   old, better ? "it is used from now on" : "the old one stays");
     }
     if (status) {
         json_object_set_new(about, "result", json_string("failed"));
@@ -431,8 +437,8 @@ json_t *retrain_state(struct retrain *retrain)
 {
     json_t *state;
     pthread_mutex_lock(&retrain->lock);
-    state = json_pack("{sb ss? sO?}", "running", retrain->running || retrain->wanted, "stage", retrain->stage, "last",
-                      retrain->last);
+    state = json_pack("{sb ss? sO?}", "running", retrain->running || retrain->wanted, "stage", retrain->stage,
+                      "last", retrain->last);
     if (retrain->running)
         json_object_set_new(state, "started", json_integer(retrain->began / 1000));
     pthread_mutex_unlock(&retrain->lock);

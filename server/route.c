@@ -1,4 +1,5 @@
 /* route.c - see route.h. */
+#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
 #include "server/route.h"
 
 #include <string.h>
@@ -95,8 +96,9 @@ int route_find(struct request *request)
             memcpy(request->param, param, sizeof param);
             for (int p = 0; p < 4; p++)
                 if (param[p] && (!*param[p] || strlen(param[p]) > REQUEST_ID_LIMIT)) {
-                    request_fail(request, 400, "BAD_REQUEST", NULL, "the path: found an id of %zu bytes, expected 1 to %d",
-                                 strlen(param[p]), REQUEST_ID_LIMIT);
+                    request_fail(request, 400, "BAD_REQUEST", NULL,
+                                 "the path: found an id of %zu bytes, expected 1 to %d", strlen(param[p]),
+                                 REQUEST_ID_LIMIT);
                     return 0;
                 }
             return 1;
@@ -107,9 +109,11 @@ int route_find(struct request *request)
     }
     if (other) {
         static const char *const allowed[32] = {
-            [1] = "GET, HEAD",           [2] = "POST",       [3] = "GET, HEAD, POST", [4] = "PUT",
-            [6] = "POST, PUT",           [7] = "GET, HEAD, POST, PUT",    [16] = "DELETE",
-            [17] = "GET, HEAD, DELETE",  [20] = "PUT, DELETE", [25] = "GET, HEAD, PATCH, DELETE",
+            [1] = "GET, HEAD",       [2] = "POST",
+            [3] = "GET, HEAD, POST", [4] = "PUT",
+            [6] = "POST, PUT",       [7] = "GET, HEAD, POST, PUT",
+            [16] = "DELETE",         [17] = "GET, HEAD, DELETE",
+            [20] = "PUT, DELETE",    [25] = "GET, HEAD, PATCH, DELETE",
         };
         request->allow = allowed[other] ? allowed[other] : "GET, HEAD, POST, PUT, PATCH, DELETE";
         request_fail(request, 405, "BAD_REQUEST", NULL, "%s is not answered at this address; expected one of %s",

@@ -14,8 +14,9 @@ static void answer_affected(struct request *request)
     const struct store_change *change = request->job.count ? &request->change[0] : NULL;
     struct metrics *metrics = request->server->metrics;
     if (change)
-        metrics_count(metrics, change->deed == STORE_PUT_USER || change->deed == STORE_DELETE_USER ? METRICS_USERS_CHANGED
-                                                                                                     : METRICS_ITEMS_CHANGED,
+        metrics_count(metrics,
+                      change->deed == STORE_PUT_USER || change->deed == STORE_DELETE_USER ? METRICS_USERS_CHANGED
+                                                                                          : METRICS_ITEMS_CHANGED,
                       (uint64_t)request->job.affected);
     request_affected(request, request->job.affected);
 }
@@ -30,8 +31,7 @@ static void put_all(struct request *request, json_type type,
     if (type == JSON_OBJECT)
         fine = fine && take(request, body, -1);
     else
-        json_array_foreach (body, n, object)
-            fine = fine && take(request, object, (int)n);
+        json_array_foreach(body, n, object) fine = fine && take(request, object, (int)n);
     if (fine)
         request_write(request, answer_affected);
 }

@@ -29,8 +29,7 @@ static void take_feedback(struct request *request, enum store_deed deed)
     json_t *body = request_json(request, JSON_ARRAY), *object;
     int fine = body != NULL;
     size_t n;
-    json_array_foreach (body, n, object)
-        fine = fine && entity_take_feedback(request, object, deed, (int)n);
+    json_array_foreach(body, n, object) fine = fine && entity_take_feedback(request, object, deed, (int)n);
     if (fine)
         request_write(request, answer_affected);
 }
@@ -93,7 +92,8 @@ static void answer_rows(struct request *request, const char *type, const char *u
         request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
     } else if (request_number(request, "n", as_list ? PAGE_MOST : PAGE_USUAL, 1, PAGE_MOST, &most)) {
         inmo_text_add(&rows, "[", 1);
-        if (store_feedback(request->server->store, type, user, item, cursor, (int)most, add_row, &rows, next, &error)) {
+        if (store_feedback(request->server->store, type, user, item, cursor, (int)most, add_row, &rows, next,
+                           &error)) {
             request_fail_status(request, &error);
         } else {
             if (!as_list) {
@@ -148,8 +148,8 @@ void route_get_feedback_of_pair(struct request *request)
     char *next = malloc(STORE_CURSOR);
     if (!next)
         request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
-    else if (store_feedback(request->server->store, request->param[0], request->param[1], request->param[2], "", 1, put_row,
-                            &request->out, next, &error))
+    else if (store_feedback(request->server->store, request->param[0], request->param[1], request->param[2], "", 1,
+                            put_row, &request->out, next, &error))
         request_fail_status(request, &error);
     else if (!request->out.length)
         request_fail(request, 404, "NOT_FOUND", NULL, "there is no such feedback");

@@ -11,7 +11,7 @@
 /* Sends the value and drops it. */
 static void answer_json(struct request *request, int status, json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     if (text) {
         inmo_text_add(&request->out, text, strlen(text));
         request_answer(request, status);
@@ -39,7 +39,8 @@ static json_t *best_of(const json_t *record)
 {
     json_t *best = NULL, *row;
     size_t n;
-    json_array_foreach (record, n, row) {
+    json_array_foreach(record, n, row)
+    {
         json_t *score = json_object_get(row, "ndcg@20");
         if (json_is_number(score) && (!best || json_number_value(score) > json_number_value(best)))
             best = score;
@@ -58,11 +59,12 @@ static json_t *model_json(struct server *server, struct live_model *model)
     about = model->number ? models_about(server->models, model->number) : NULL;
     record = parsed(info.record);
     file = model->path ? strrchr(model->path, '/') : NULL;
-    json_t *made = json_pack("{si ss ss? so so so si si si sI so}", "number", model->number, "name", info.name, "file",
-                             file ? file + 1 : model->path, "since", stamp_json((int64_t)model->since * 1000), "trained",
-                             stamp_json(1000 * (int64_t)json_integer_value(json_object_get(about, "trained"))),
-                             "validation", best_of(record), "dim", info.dim, "users", (int)info.users, "items",
-                             (int)info.items, "parameters", (json_int_t)info.parameters, "record", record);
+    json_t *made =
+        json_pack("{si ss ss? so so so si si si sI so}", "number", model->number, "name", info.name, "file",
+                  file ? file + 1 : model->path, "since", stamp_json((int64_t)model->since * 1000), "trained",
+                  stamp_json(1000 * (int64_t)json_integer_value(json_object_get(about, "trained"))), "validation",
+                  best_of(record), "dim", info.dim, "users", (int)info.users, "items", (int)info.items,
+                  "parameters", (json_int_t)info.parameters, "record", record);
     if (about)
         json_object_set(made, "score", json_object_get(about, "score"));
     json_object_set_new(made, "load_seconds", json_real(model->seconds));
@@ -81,8 +83,9 @@ static json_t *models_json(struct server *server)
     for (size_t n = 0; n < count; n++) {
         json_t *one = json_copy(entry[n].about);
         json_object_set_new(one, "number", json_integer(entry[n].number));
-        json_object_set_new(one, "trained",
-                            stamp_json(1000 * (int64_t)json_integer_value(json_object_get(entry[n].about, "trained"))));
+        json_object_set_new(
+            one, "trained",
+            stamp_json(1000 * (int64_t)json_integer_value(json_object_get(entry[n].about, "trained"))));
         json_object_set_new(one, "active", json_boolean(entry[n].number == active));
         json_array_append_new(all, one);
     }
@@ -167,7 +170,8 @@ static int put_in_use(struct request *request, int number)
         request_fail(request, 404, "NOT_FOUND", "number", "there is no model %d", number);
     else if (!path)
         request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
-    else if (live_load(server->live, path, number, (int64_t)json_integer_value(json_object_get(about, "seq")), &error))
+    else if (live_load(server->live, path, number, (int64_t)json_integer_value(json_object_get(about, "seq")),
+                       &error))
         request_fail_status(request, &error);
     else
         fine = 1;
@@ -249,8 +253,8 @@ void route_status(struct request *request)
     ledger_counts(live_ledger(server->live), &events, &positive, &users, &items);
     answer_json(request, 200,
                 json_pack("{sI sf s{so so so} sI sI sI sf s{sI sI sI sI} sI}", "requests",
-                          (json_int_t)metrics_requests(server->metrics), "per_second", latency.per_second, "latency",
-                          "p50", number_or_null(latency.p50), "p95", number_or_null(latency.p95), "p99",
+                          (json_int_t)metrics_requests(server->metrics), "per_second", latency.per_second,
+                          "latency", "p50", number_or_null(latency.p50), "p95", number_or_null(latency.p95), "p99",
                           number_or_null(latency.p99), "events", (json_int_t)state.view.events, "pending",
                           (json_int_t)state.view.pending, "memory", (json_int_t)metrics_memory(), "uptime",
                           (double)(stamp_now() - server->started) / 1000, "store", "feedback", (json_int_t)events,

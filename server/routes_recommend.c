@@ -102,7 +102,8 @@ void route_recommend(struct request *request)
     if (!take_range(request, &ask.n, &ask.offset))
         return;
     if (type && *type && request->right < KEYS_WRITE) {
-        request_fail(request, 403, "FORBIDDEN", "write-back-type", "write-back-type needs a key with the right to write");
+        request_fail(request, 403, "FORBIDDEN", "write-back-type",
+                     "write-back-type needs a key with the right to write");
         return;
     }
     fine = ask_list(request, &ask, &answer);
@@ -135,7 +136,8 @@ void route_session_recommend(struct request *request)
     int fine = body != NULL && take_range(request, &ask.n, &ask.offset);
 
     if (fine && json_array_size(body) > most) {
-        request_fail(request, 413, "TOO_LARGE", NULL, "found %zu rows, expected at most %zu", json_array_size(body), most);
+        request_fail(request, 413, "TOO_LARGE", NULL, "found %zu rows, expected at most %zu", json_array_size(body),
+                     most);
         fine = 0;
     }
     items = inmo_alloc(fine ? json_array_size(body) : 0, sizeof *items);
@@ -145,7 +147,8 @@ void route_session_recommend(struct request *request)
         fine = 0;
     }
     if (fine)
-        json_array_foreach (body, n, one) {
+        json_array_foreach(body, n, one)
+        {
             const char *item = request_id(request, one, "ItemId", (int)n);
             const char *type = item ? json_string_value(json_object_get(one, "FeedbackType")) : NULL;
             if (!item) {
@@ -229,7 +232,8 @@ static void put_list(struct request *request, const struct ask *ask, const struc
 
     explained = explained < EXPLAINED_MOST ? explained : EXPLAINED_MOST;
     inmo_query_init(&query);
-    query.user = ask->user && answer->held && inmo_view_user_row(answer->held->view, ask->user) >= 0 ? ask->user : NULL;
+    query.user =
+        ask->user && answer->held && inmo_view_user_row(answer->held->view, ask->user) >= 0 ? ask->user : NULL;
     query.items = ask->items;
     query.item_count = ask->item_count;
     if (!entry) {
@@ -250,8 +254,8 @@ static void put_list(struct request *request, const struct ask *ask, const struc
     }
     inmo_text_add(&request->out, "],\"coverage\":", 13);
     inmo_text_number(&request->out, answer->coverage, 6);
-    inmo_text_format(&request->out, ",\"fallback\":%s,\"unknown\":%d,\"model\":%d}", answer->fallback ? "true" : "false",
-                     answer->unknown, answer->model);
+    inmo_text_format(&request->out, ",\"fallback\":%s,\"unknown\":%d,\"model\":%d}",
+                     answer->fallback ? "true" : "false", answer->unknown, answer->model);
     inmo_free(entry);
 }
 
@@ -335,8 +339,9 @@ static void neighbors(struct request *request, const char *item, const char *use
         /* In a category, neighbours further away take the place of those outside. */
         size_t k = n + offset + (size_t)ledger_hidden_count(ledger);
         k = category ? k * 20 + 200 : k;
-        enum inmo_status status = model ? inmo_similar(model->view, item, user, k > 100000 ? 100000 : (int)k, &list, &error)
-                                        : INMO_UNKNOWN;
+        enum inmo_status status =
+            model ? inmo_similar(model->view, item, user, k > 100000 ? 100000 : (int)k, &list, &error)
+                  : INMO_UNKNOWN;
         if (!status) {
             answer_neighbors(request, list, category, n, offset);
         } else if (status == INMO_UNSUPPORTED || (status == INMO_UNKNOWN && known)) {
@@ -372,7 +377,8 @@ static void answer_order(struct request *request, enum ledger_order order)
     size_t n, offset, count = 0;
     if (!take_range(request, &n, &offset))
         return;
-    if (ledger_list(live_ledger(request->server->live), order, request->param[0], offset, n, &count, &entry, &error)) {
+    if (ledger_list(live_ledger(request->server->live), order, request->param[0], offset, n, &count, &entry,
+                    &error)) {
         request_fail_status(request, &error);
     } else {
         put_scored(&request->out, entry, count);

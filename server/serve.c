@@ -23,17 +23,21 @@ enum { DRAIN_SECONDS = 10 };
 static const struct inmo_setting rows[] = {
     {"store", 's', AT(store), 0, 0, NULL, "Store", "STORE",
      "What is kept: a file, which is made if it is not there, or postgresql://... for several servers."},
-    {"models", 's', AT(models), 0, 0, NULL, "Store", "DIR", "Folder of the models it trains. Default: STORE.models."},
+    {"models", 's', AT(models), 0, 0, NULL, "Store", "DIR",
+     "Folder of the models it trains. Default: STORE.models."},
     {"positive", 's', AT(positive), 0, 0, NULL, "Store", "TYPES",
      "Types of feedback that count as choosing an item: buy,like. Default: all but those of --seen."},
     {"seen", 's', AT(seen), 0, 0, NULL, "Store", "TYPES",
      "Types of feedback that only mark an item as seen: it is not listed again, and nothing is learned from it."},
-    {"import-type", 's', AT(import_type), 0, 0, NULL, "Store", "TYPE", "Type of imported interactions that have none."},
+    {"import-type", 's', AT(import_type), 0, 0, NULL, "Store", "TYPE",
+     "Type of imported interactions that have none."},
     {"host", 's', AT(host), 0, 0, NULL, "Network", "ADDRESS",
      "Address to listen at. Others than this machine's own need --keys or INMO_API_KEY."},
     {"port", 'i', AT(port), 0, 65535, NULL, "Network", "N", "Port to listen at; 0: any that is free."},
-    {"serve-threads", 'i', AT(threads), 0, 1024, NULL, "Network", "N", "Threads that answer requests; 0: one a core."},
-    {"tls-certificate", 's', AT(tls_certificate), 0, 0, NULL, "Network", "FILE", "Certificate in PEM format, for HTTPS."},
+    {"serve-threads", 'i', AT(threads), 0, 1024, NULL, "Network", "N",
+     "Threads that answer requests; 0: one a core."},
+    {"tls-certificate", 's', AT(tls_certificate), 0, 0, NULL, "Network", "FILE",
+     "Certificate in PEM format, for HTTPS."},
     {"tls-key", 's', AT(tls_key), 0, 0, NULL, "Network", "FILE", "Private key of the certificate, in PEM format."},
     {"allow-origin", 's', AT(allow_origin), 0, 0, NULL, "Network", "ORIGIN",
      "Pages of this origin may ask from a browser: https://shop.example, or *."},
@@ -43,14 +47,16 @@ static const struct inmo_setting rows[] = {
     {"anonymous-rate", 'r', AT(anonymous_rate), 0, 1e9, NULL, "Keys and limits", "N",
      "Requests a second of all who have no key together; 0: any number."},
     {"most-n", 'i', AT(most_n), 1, 100000, NULL, "Keys and limits", "N", "Longest list of one answer."},
-    {"most-history", 'i', AT(most_history), 1, 1000000, NULL, "Keys and limits", "N", "Longest list of ids in one request."},
+    {"most-history", 'i', AT(most_history), 1, 1000000, NULL, "Keys and limits", "N",
+     "Longest list of ids in one request."},
     {"most-body", 'r', AT(most_body), 1024, 1e12, NULL, "Keys and limits", "BYTES",
      "Longest body of one request; imports are read piece by piece and have no limit."},
     {"connections", 'i', AT(connections), 1, 1000000, NULL, "Keys and limits", "N", "Connections at once."},
     {"idle-seconds", 'i', AT(idle_seconds), 1, 86400, NULL, "Keys and limits", "N",
      "Time a request may take to come whole, and a connection to stay idle."},
     {"refresh", 'r', AT(refresh), 0, 1e9, NULL, "Models", "SECONDS",
-     "Events count for other people's lists after this time at most; 0: only when asked. A person's own list always has "
+     "Events count for other people's lists after this time at most; 0: only when asked. A person's own list "
+     "always has "
      "them at once."},
     {"first-events", 'i', AT(first_events), 0, 2147483647, NULL, "Models", "N",
      "Without a model: train the first one when there are so many events; 0: never."},
@@ -58,11 +64,13 @@ static const struct inmo_setting rows[] = {
      "Train again after so many new events; 0: not by events."},
     {"retrain-seconds", 'r', AT(retrain_seconds), 0, 1e9, NULL, "Models", "N",
      "Train again after this time; 0: not by time."},
-    {"retrain-threads", 'i', AT(retrain_threads), 0, 4096, NULL, "Models", "N", "Threads of a training; 0: all cores."},
+    {"retrain-threads", 'i', AT(retrain_threads), 0, 4096, NULL, "Models", "N",
+     "Threads of a training; 0: all cores."},
     {"train", 's', AT(train), 0, 0, NULL, "Models", "OPTIONS",
      "Further options of inmo train: \"--model ials --dim 64\"."},
     {"keep-models", 'i', AT(keep_models), 1, 1000, NULL, "Models", "N", "Models to keep for going back."},
-    {"log-format", 's', AT(log_format), 0, 0, "text|json", "Models", "FORMAT", "Lines of the log: text, or a JSON object each."},
+    {"log-format", 's', AT(log_format), 0, 0, "text|json", "Models", "FORMAT",
+     "Lines of the log: text, or a JSON object each."},
 };
 #undef AT
 
@@ -96,7 +104,8 @@ void serve_print_routes(void (*line)(const char *text))
 {
     for (size_t n = 0; n < route_count; n++) {
         char text[256];
-        snprintf(text, sizeof text, "%s %s %s", routes[n].method, routes[n].pattern, keys_right_name(routes[n].right));
+        snprintf(text, sizeof text, "%s %s %s", routes[n].method, routes[n].pattern,
+                 keys_right_name(routes[n].right));
         line(text);
     }
 }
@@ -110,7 +119,8 @@ void server_log(void *context, enum inmo_level level, const char *sentence)
     char stamp[STAMP_SIZE];
     stamp_format(stamp_now(), stamp);
     if (!strcmp(server->options->log_format, "json")) {
-        inmo_text_format(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":", stamp, level == INMO_WARNING ? "warning" : "info");
+        inmo_text_format(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":", stamp,
+                         level == INMO_WARNING ? "warning" : "info");
         inmo_text_json_string(&line, sentence);
         inmo_text_add(&line, "}\n", 2);
     } else {
@@ -135,8 +145,8 @@ void server_say(const struct server *server, enum inmo_level level, const char *
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-static enum inmo_status open_keys(const struct serve_options *options, const struct keys *before, struct keys **keys,
-                                  struct inmo_error *error)
+static enum inmo_status open_keys(const struct serve_options *options, const struct keys *before,
+                                  struct keys **keys, struct inmo_error *error)
 {
     const char *secret = getenv("INMO_API_KEY");
     struct keys_options wanted = {.path = options->keys,
@@ -157,7 +167,8 @@ static enum inmo_status check_options(const struct serve_options *options, const
                          "`new-key` and name the file with `keys`, or set INMO_API_KEY",
                          options->host);
     if (!options->tls_certificate != !options->tls_key)
-        return inmo_fail(error, INMO_USAGE, "`tls-certificate` and `tls-key` belong together: found only one of them");
+        return inmo_fail(error, INMO_USAGE,
+                         "`tls-certificate` and `tls-key` belong together: found only one of them");
     return INMO_OK;
 }
 
@@ -205,7 +216,8 @@ static enum inmo_status adopt_events(struct server *server, struct inmo_error *e
     if (!status)
         status = store_import_model(server->store, model, server->options->import_type, NULL, &added, error);
     if (!status && added)
-        server_say(server, INMO_NOTE, "the store was empty; it has the model's %lld interactions now", (long long)added);
+        server_say(server, INMO_NOTE, "the store was empty; it has the model's %lld interactions now",
+                   (long long)added);
     if (model)
         inmo_model_free(model);
     return status;
@@ -223,9 +235,11 @@ static enum inmo_status begin_model(struct server *server, struct inmo_error *er
     if (server->options->model) {
         status = live_load(server->live, server->options->model, 0, 0, error);
     } else if (path) {
-        status = live_load(server->live, path, number, (int64_t)json_integer_value(json_object_get(about, "seq")), &wrong);
+        status = live_load(server->live, path, number, (int64_t)json_integer_value(json_object_get(about, "seq")),
+                           &wrong);
         if (status)
-            server_say(server, INMO_WARNING, "model %d cannot be used, so popularity serves: %s", number, wrong.message);
+            server_say(server, INMO_WARNING, "model %d cannot be used, so popularity serves: %s", number,
+                       wrong.message);
         status = status ? live_serve_popular(server->live, error) : INMO_OK;
     } else {
         status = live_serve_popular(server->live, error);
@@ -244,7 +258,8 @@ static enum inmo_status start(struct server *server, char address[HTTP_ADDRESS],
                                 .refresh_seconds = options->refresh,
                                 .log = server_log,
                                 .context = server};
-    enum inmo_status status = folder ? open_keys(options, NULL, &server->keys, error) : inmo_fail_memory(error, "a path");
+    enum inmo_status status =
+        folder ? open_keys(options, NULL, &server->keys, error) : inmo_fail_memory(error, "a path");
 
     for (size_t n = 0; n < route_count; n++) {
         route[n] = routes[n].pattern;
@@ -393,8 +408,9 @@ enum inmo_status serve_check(const struct serve_options *options, const struct i
         if (!status)
             status = store_count(store, &counts, error);
         if (!status)
-            inmo_note(hooks, INMO_NOTE, "store: %s with %lld events of %lld users and %lld items", store_name(store),
-                      (long long)counts.feedback, (long long)counts.users, (long long)counts.items);
+            inmo_note(hooks, INMO_NOTE, "store: %s with %lld events of %lld users and %lld items",
+                      store_name(store), (long long)counts.feedback, (long long)counts.users,
+                      (long long)counts.items);
     } else if (!status) {
         inmo_note(hooks, INMO_NOTE, "store: %s would be made", options->store);
     }
@@ -404,7 +420,8 @@ enum inmo_status serve_check(const struct serve_options *options, const struct i
             inmo_note(hooks, INMO_NOTE, "model: %s%s", options->model,
                       counts.feedback ? "" : "; its interactions would be put into the store");
     } else if (!status) {
-        inmo_note(hooks, INMO_NOTE, "models: in %s; without one, popularity serves and the first is trained from %d events on",
+        inmo_note(hooks, INMO_NOTE,
+                  "models: in %s; without one, popularity serves and the first is trained from %d events on",
                   folder, options->first_events);
     }
     if (!status)

@@ -5,8 +5,8 @@
 #include "inmo.h"
 
 struct serve_options {
-    const char *model; /* a model file; NULL: the one in use when the server ended, or none */
-    const char *store; /* a file or postgresql://... */
+    const char *model;  /* a model file; NULL: the one in use when the server ended, or none */
+    const char *store;  /* a file or postgresql://... */
     const char *models; /* folder of trained models; NULL: STORE.models */
     const char *host;
     int port;
@@ -18,14 +18,14 @@ struct serve_options {
 
     const char *keys;                      /* key file */
     const char *tls_certificate, *tls_key; /* files; NULL: plain HTTP */
-    double rate, anonymous_rate;           /* requests a second for a key, and for everybody without one; 0: any number */
+    double rate, anonymous_rate; /* requests a second for a key, and for everybody without one; 0: any number */
     const char *allow_origin;
 
-    int most_n;        /* longest list of one answer */
-    int most_history;  /* longest history in a request */
-    double most_body;  /* bytes */
-    int connections;   /* at once */
-    int idle_seconds;  /* until a request has come whole, and between requests */
+    int most_n;       /* longest list of one answer */
+    int most_history; /* longest history in a request */
+    double most_body; /* bytes */
+    int connections;  /* at once */
+    int idle_seconds; /* until a request has come whole, and between requests */
 
     double retrain_seconds; /* between retrainings; 0: not by time */
     int retrain_events;     /* retrain after so many new events; 0: not by events */
@@ -52,8 +52,8 @@ enum inmo_status serve_import(const struct serve_options *options, const char *c
                               const struct inmo_read_options *read, const struct inmo_hooks *hooks, int64_t *added,
                               struct inmo_error *error);
 /* Prints a new API key, and its line for the key file, which is appended to path instead if that is not NULL. */
-enum inmo_status serve_new_key(const char *path, const char *name, const char *right, void (*print)(const char *text),
-                               struct inmo_error *error);
+enum inmo_status serve_new_key(const char *path, const char *name, const char *right,
+                               void (*print)(const char *text), struct inmo_error *error);
 /* Writes "METHOD pattern right" of every route, for documentation and tests. */
 void serve_print_routes(void (*line)(const char *text));
 

@@ -18,7 +18,8 @@ static enum inmo_status check_name(const char *name, struct inmo_error *error)
     if (!length || length > NAME_LIMIT ||
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != length)
         return inmo_fail(error, INMO_USAGE,
-                         "`new-key`: found \"%.100s\", expected a name of up to %d letters, digits, dots, dashes", name, NAME_LIMIT);
+                         "`new-key`: found \"%.100s\", expected a name of up to %d letters, digits, dots, dashes",
+                         name, NAME_LIMIT);
     return INMO_OK;
 }
 
@@ -36,8 +37,8 @@ static enum inmo_status append(const char *path, const char *line, struct inmo_e
     return status;
 }
 
-enum inmo_status serve_new_key(const char *path, const char *name, const char *right, void (*print)(const char *text),
-                               struct inmo_error *error)
+enum inmo_status serve_new_key(const char *path, const char *name, const char *right,
+                               void (*print)(const char *text), struct inmo_error *error)
 {
     char key[KEYS_SIZE], hash[KEYS_HASH_SIZE], line[256];
     enum inmo_status status = check_name(name, error);
