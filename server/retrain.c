@@ -60,7 +60,6 @@ static enum inmo_status run(struct retrain *retrain, const char *const *word, st
     int output = open(retrain->report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     int log = open(retrain->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     enum inmo_status status = INMO_OK;
-    sigset_t none, before;
     pid_t child = -1, parent = getpid();
     int how = 0;
 
@@ -69,12 +68,9 @@ static enum inmo_status run(struct retrain *retrain, const char *const *word, st
     } else {
         pthread_mutex_lock(&retrain->lock);
         if (!retrain->stopping) {
-            sigemptyset(&none);
-            pthread_sigmask(SIG_SETMASK, &none, &before); /* the child must hear SIGTERM */
             child = fork();
             if (!child)
                 become((char *const *)word, output, log, parent);
-            pthread_sigmask(SIG_SETMASK, &before, NULL);
             retrain->child = child;
         }
         pthread_mutex_unlock(&retrain->lock);

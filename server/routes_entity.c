@@ -9,16 +9,17 @@
 
 enum { PAGE_USUAL = 100, PAGE_MOST = 1000 };
 
+/* Deleting somebody counts as one row, whatever went along. */
 static void answer_affected(struct request *request)
 {
-    const struct store_change *change = request->job.count ? &request->change[0] : NULL;
-    struct metrics *metrics = request->server->metrics;
-    if (change)
-        metrics_count(metrics,
-                      change->deed == STORE_PUT_USER || change->deed == STORE_DELETE_USER ? METRICS_USERS_CHANGED
-                                                                                          : METRICS_ITEMS_CHANGED,
-                      (uint64_t)request->job.affected);
-    request_affected(request, request->job.affected);
+    enum store_deed deed = request->job.count ? request->change[0].deed : STORE_PUT_ITEM;
+    int64_t rows = request->job.affected;
+    if (deed == STORE_DELETE_USER || deed == STORE_DELETE_ITEM)
+        rows = rows > 0;
+    metrics_count(request->server->metrics,
+                  deed == STORE_PUT_USER || deed == STORE_DELETE_USER ? METRICS_USERS_CHANGED : METRICS_ITEMS_CHANGED,
+                  (uint64_t)rows);
+    request_affected(request, rows);
 }
 
 /* One object, or an array of them. */

@@ -12,6 +12,7 @@
 #include "server/stamp.h"
 
 #include <errno.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -329,17 +330,55 @@ static void *follower(void *context)
     return NULL;
 }
 
+/* ---- Signals ----------------------------------------------------------------------------------------------------- */
+
+/* Handlers, not sigtimedwait: OpenBLAS has threads before main begins, which do not block signals and would get them. */
+static sem_t signalled;
+static volatile sig_atomic_t end_wanted, reload_wanted;
+
+static void on_signal(int signal)
+{
+    if (signal == SIGHUP)
+        reload_wanted = 1;
+    else if (end_wanted++)
+        _exit(INMO_INTERRUPTED); /* asked twice: at once. The store is as after kill -9: whole. */
+    sem_post(&signalled);
+}
+
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+static void catch_signals(struct sigaction before[SIGNALS])
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sem_init(&signalled, 0, 0);
+    end_wanted = reload_wanted = 0;
+    for (int n = 0; n < SIGNALS; n++) {
+        action.sa_handler = signals[n] == SIGPIPE ? SIG_IGN : on_signal;
+        sigaction(signals[n], &action, &before[n]);
+    }
+}
+
+static void release_signals(const struct sigaction before[SIGNALS])
+{
+    for (int n = 0; n < SIGNALS; n++)
+        sigaction(signals[n], &before[n], NULL);
+    sem_destroy(&signalled);
+}
+
 /* The main thread: signals, and what is to be done every second. */
-static void run(struct server *server, const sigset_t *signals)
+static void run(struct server *server)
 {
     double watchdog = notify_watchdog_seconds();
-    for (int ending = 0; !ending;) {
-        struct timespec second = {1, 0};
-        int signal = sigtimedwait(signals, NULL, &second);
-        if (signal == SIGHUP)
+    while (!end_wanted) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        sem_timedwait(&signalled, &until);
+        if (reload_wanted) {
+            reload_wanted = 0;
             reload(server);
-        else if (signal == SIGTERM || signal == SIGINT)
-            ending = 1;
+        }
         http_tick(server->http);
         retrain_tick(server->retrain);
         if (watchdog > 0)
@@ -352,19 +391,13 @@ enum inmo_status serve_run(const struct serve_options *options, const struct inm
 {
     struct server server = {.options = options, .started = stamp_now()};
     char address[HTTP_ADDRESS] = "";
-    sigset_t signals, before;
+    struct sigaction before[SIGNALS];
     pthread_t follow;
     int follows = 0;
     enum inmo_status status;
     (void)hooks;
 
-    /* Threads inherit the mask, so only sigtimedwait hears these. */
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
-    signal(SIGPIPE, SIG_IGN);
+    catch_signals(before);
     pthread_rwlock_init(&server.keys_lock, NULL);
     status = start(&server, address, error);
     if (!status && store_is_shared(server.store))
@@ -375,7 +408,7 @@ enum inmo_status serve_run(const struct serve_options *options, const struct inm
         if (started)
             started(address);
         notify_ready(address);
-        run(&server, &signals);
+        run(&server);
         notify_stopping("finishing requests");
         server_say(&server, INMO_NOTE, "stopping: requests that have begun may finish");
         atomic_store(&server.stopping, 1);
@@ -387,7 +420,7 @@ enum inmo_status serve_run(const struct serve_options *options, const struct inm
         pthread_join(follow, NULL);
     }
     stop(&server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    release_signals(before);
     return status;
 }
 
