@@ -1,5 +1,8 @@
 /* common.c - the common options, and opening data sets, raw logs, models and lists of ids. */
 #include "common.h"
+#ifdef INMO_SERVER
+#include "server/store.h"
+#endif
 
 #include <errno.h>
 #include <stddef.h>
@@ -38,6 +41,13 @@ void cli_common_start(struct cli_common *common)
 
 /* ---- Data sets and raw logs ---------------------------------------------------------------------------------- */
 
+static const struct inmo_setting store_rows[] = {
+    {"positive", 's', offsetof(struct cli_data_options, positive), 0, 0, NULL, "Event stores", "TYPES",
+     "Types of feedback that count as chosen: buy,like. Default: all but those of --seen."},
+    {"seen", 's', offsetof(struct cli_data_options, seen), 0, 0, NULL, "Event stores", "TYPES",
+     "Types of feedback that only say an item was seen: view,read. They are left out."},
+};
+
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split)
 {
     const struct inmo_setting *row;
@@ -51,6 +61,59 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
     cli_add_table(options, row, count, &data->read);
     row = inmo_prepare_settings(&count);
     cli_add_table(options, row, count, &data->prepare);
+    cli_add_table(options, store_rows, sizeof store_rows / sizeof *store_rows, data);
+}
+
+/* A build without the server knows no stores. */
+#ifdef INMO_SERVER
+static int is_store(const char *path)
+{
+    return store_is_store(path);
+}
+
+static enum inmo_status read_store(const struct cli_data_options *data, const char *path, struct inmo_log **log,
+                                   struct inmo_error *error)
+{
+    struct store *store = NULL;
+    enum inmo_status status = store_open(path, 1, 1, &store, error);
+
+    if (!status)
+        status = store_read_log(store, data->positive, data->seen, cli_hooks(), log, NULL, error);
+    store_close(store);
+    return status;
+}
+#else
+static int is_store(const char *path)
+{
+    (void)path;
+    return 0;
+}
+
+static enum inmo_status read_store(const struct cli_data_options *data, const char *path, struct inmo_log **log,
+                                   struct inmo_error *error)
+{
+    (void)data, (void)log;
+    return cli_fail(error, INMO_UNSUPPORTED, "%s: this program was built without event stores", path);
+}
+#endif
+
+enum inmo_status cli_read_data(const struct cli_data_options *data, const char *const *paths, size_t count,
+                               struct inmo_log **log, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+
+    for (size_t n = 0; !status && count > 1 && n < count; n++)
+        if (is_store(paths[n]))
+            status = cli_fail(error, INMO_USAGE, "%s is an event store, which is read alone, not with other logs",
+                              paths[n]);
+    if (!status && is_store(paths[0]))
+        status = read_store(data, paths[0], log, error);
+    else if (!status && (data->positive || data->seen))
+        status = cli_fail(error, INMO_USAGE, "--%s is about event stores, and %s is none",
+                          data->positive ? "positive" : "seen", paths[0]);
+    else if (!status)
+        status = inmo_log_read(paths, count, &data->read, cli_hooks(), log, error);
+    return status;
 }
 
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error)
@@ -87,7 +150,8 @@ static void warn_about_idle_options(const struct cli_options *options, const str
         int used = 0, idle = 0;
         for (size_t t = 0; t < options->table_count; t++) {
             const struct cli_table *table = &options->table[t];
-            int about_logs = table->structure == &data->read || table->structure == &data->prepare;
+            int about_logs =
+                table->structure == &data->read || table->structure == &data->prepare || table->structure == data;
             for (size_t r = 0; r < table->count; r++)
                 if (!strcmp(table->row[r].name, name))
                     *(about_logs ? &idle : &used) = 1;
@@ -109,7 +173,7 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
     if (is_raw) {
         status = cli_check_data(data, error);
         if (!status)
-            status = inmo_log_read(&path, 1, &data->read, cli_hooks(), &log, error);
+            status = cli_read_data(data, &path, 1, &log, error);
         cli_hooks_end();
         cli_may_end(1);
         if (!status)

@@ -48,12 +48,16 @@ void cli_duration(double seconds, char *text, size_t size);
 struct cli_data_options {
     struct inmo_read_options read;
     struct inmo_prepare_options prepare;
+    const char *positive, *seen; /* of an event store: types of feedback */
 };
 /* split NULL: the library's default. */
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
 /* Checks the split options before a long log is read. */
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error);
-/* path is a prepared directory or a raw log ("-" is standard input). *raw (may be NULL) says which it was. */
+/* One or more logs, or one event store (a file or postgresql://...). */
+enum inmo_status cli_read_data(const struct cli_data_options *data, const char *const *paths, size_t count,
+                               struct inmo_log **log, struct inmo_error *error);
+/* path is a prepared directory, an event store or a raw log ("-" is standard input). *raw (may be NULL) says which it was. */
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error);

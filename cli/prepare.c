@@ -69,8 +69,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status)
         status = cli_check_data(&settings->data, error);
     if (!status)
-        status = inmo_log_read(options->argument.value, options->argument.count, &settings->data.read, cli_hooks(),
-                               &log, error);
+        status = cli_read_data(&settings->data, options->argument.value, options->argument.count, &log, error);
     if (!status)
         status = inmo_dataset_prepare(log, &settings->data.prepare, &dataset, error);
     if (!status)
@@ -99,10 +98,13 @@ const struct cli_command cli_prepare = {
         "Reads one or more logs (the format is detected; .gz and .zst are unpacked; - is standard input), merges "
         "duplicates, filters, splits into training, validation and test, and writes a directory that the other "
         "commands open instantly.\n\nBy default, only ratings above 3 are kept (if there are ratings), and the "
-        "split is random, 70/10/20 percent for training, validation and test.",
+        "split is random, 70/10/20 percent for training, validation and test.\n\nInstead of logs, one event store "
+        "of "
+        "inmo serve can be given: its file, or postgresql://...; it may be in use.",
     .examples = "  inmo prepare ratings.csv -o data --k-core 10\n"
                 "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
-                "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n",
+                "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n"
+                "  inmo prepare shop.db -o data --positive buy,like\n",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
     .required = "output",

@@ -76,7 +76,7 @@ enum inmo_status store_postgres_connect(struct store_postgres *store, PGconn **c
     const char *const value[] = {"5", "5", "2", "3", "10000", "inmo", store->url, "UTF8", NULL};
     static const char always[] =
         "SET synchronous_commit = on; SET lock_timeout = '10s'; SET timezone = 'UTC';"
-        "SET idle_in_transaction_session_timeout = '30s';"
+        "SET idle_in_transaction_session_timeout = '30s'; SET jit = off;"
         "SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog;";
     PGresult *result = NULL;
     enum inmo_status status = INMO_OK;

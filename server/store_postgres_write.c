@@ -10,7 +10,8 @@
 #include <time.h>
 
 /* All statements touch few rows by their keys, whatever the statistics of a table that was just made say. */
-static const char settings[] = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;";
+static const char settings[] = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; "
+                               "SET enable_bitmapscan = off;";
 
 struct writing {
     struct store_postgres *store;
