@@ -212,7 +212,7 @@ def stored(path):
     """What an independent reader finds."""
     store = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     found = {(u, i) for u, i in store.execute(
-        "select u.id, i.id from feedback f join user u on u.number = f.user join item i on i.number = f.item")}
+        "select u.id, i.id from feedback f join user u on u.num = f.user join item i on i.num = f.item")}
     store.close()
     return found
 
@@ -334,4 +334,4 @@ def test_requests_that_have_begun_end_with_the_server(serve):
     time.sleep(0.5)
     connection.sendall(body[10:])
     assert b'{"RowAffected":1}' in answer(connection)
-    assert server.stop() == 0
+    assert server.process.wait(timeout=60 * SLOW) == 0
