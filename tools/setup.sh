@@ -7,6 +7,7 @@
 #     tools/setup.sh clang    the same, and clang with its OpenMP, for make fuzz and make test-tsan
 #     tools/setup.sh fuzz     another name for it
 #     tools/setup.sh coverage the same, and gcovr, for make coverage
+#     tools/setup.sh page     the same, and a browser with node and npm, for the test of the server's page
 #     tools/setup.sh deb      the same, and what building and checking Debian packages needs, for make deb and make test-deb
 #
 # Asks dpkg which packages are missing and installs only those (as root, or through sudo). Says nothing when
@@ -27,9 +28,15 @@ deb)
     packages+=(debhelper dpkg-dev fakeroot lintian mmdebstrap systemd man-db bash-completion zsh fish
         libmicrohttpd-dev libpq-dev libsqlite3-dev)
     ;;
+page)
+    # Node from elsewhere brings its own npm, and Debian's would not install beside it.
+    packages+=(chromium)
+    command -v node >/dev/null || packages+=(nodejs)
+    command -v npm >/dev/null || packages+=(npm)
+    ;;
 cross) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
 *)
-    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross|clang|fuzz|coverage|deb]" >&2
+    echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross|clang|fuzz|coverage|page|deb]" >&2
     exit 2
     ;;
 esac

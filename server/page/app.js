@@ -4,7 +4,7 @@ import { $, plural, say } from "./dom.js";
 import { explorer } from "./explorer.js";
 import { askKey } from "./key.js";
 import { loadPanel } from "./load.js";
-import { modelPanel } from "./model.js";
+import { modelPanel, trained } from "./model.js";
 
 const PERIOD = 2000, LONGEST = 16000; // milliseconds between two questions, and when the server is gone
 const TABS = ["explore", "model", "load"];
@@ -108,7 +108,7 @@ function setPill(state, text) {
 
 function pill(data) {
     const pending = data.freshness ? data.freshness.pending : 0;
-    const what = data.model && data.model.name ? `model ${data.model.number}` : "by popularity";
+    const what = !trained(data.model) ? "by popularity" : data.model.number ? `model ${data.model.number}` : data.model.name;
     setPill(data.retraining && data.retraining.running ? "busy" : "good",
         data.retraining && data.retraining.running ? `${what}, training` : pending > 0 ? `${what}, ${plural(pending, "new event", "new events")}` : `${what}, live`);
 }

@@ -25,7 +25,7 @@ export function lineChart({ label, points, best, colour }) {
     const ticks = steps(y0, y1, 4);
     const left = 14 + 7.5 * Math.max(...ticks.found.map((value) => value.toFixed(ticks.digits).length)); // room for the numbers
     const write = (value) => value.toPrecision(4);
-    const tell = (n) => { read.textContent = `epoch ${points[n][0]}: ${write(points[n][1])}${n === best ? ", the best" : ""}`; };
+    const tell = (n) => { read.textContent = `epoch ${points[n][0]}: ${write(points[n][1])}${n === best ? ", best" : ""}`; };
     const rest = best >= 0 ? best : points.length - 1;
 
     function draw(width) {

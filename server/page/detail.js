@@ -1,7 +1,7 @@
 // detail.js - one item closely: why it has its score, exactly, and what is near it. Beside the list where there is
 // room, else in a sheet over it.
 import * as api from "./api.js";
-import { $, el, icon, percent, score } from "./dom.js";
+import { $, el, icon, percent, score, sentence } from "./dom.js";
 import { colourOf, isItem, learn, name, remember } from "./names.js";
 
 const NEAR = 8;
@@ -172,5 +172,3 @@ export function detailPane(context, deeds, words) {
     draw();
     return { open, again, clear, close: () => sheet.open && sheet.close(), id: () => id, redraw: draw };
 }
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");

@@ -56,6 +56,9 @@ export function say(text) {
     place.textContent = place.textContent === text ? text + "\u00a0" : text;
 }
 
+// The server's sentences begin small and end without a full stop.
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+
 let toastTimer = 0;
 export function toast(text, bad) {
     const place = $("toast");

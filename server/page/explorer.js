@@ -1,7 +1,7 @@
 // explorer.js - who is asked about (somebody new with a history that is clicked together, or a user of the store), and
 // what the server recommends to them. Every change asks again at once; an answer that is overtaken is dropped.
 import * as api from "./api.js";
-import { $, el, icon, milliseconds, percent, plural, say, toast } from "./dom.js";
+import { $, el, icon, milliseconds, percent, plural, say, sentence, toast } from "./dom.js";
 import { detailPane, wide } from "./detail.js";
 import { askKey } from "./key.js";
 import { entryList } from "./list.js";
@@ -183,6 +183,8 @@ export function explorer({ changed }) {
             return [];
         if (state.mode === "user")
             return [el("p", { class: "hint", text: state.user ? "Nothing recorded." : "Name a user of the store." })];
+        if (popular.length === 0)
+            return [el("p", { class: "hint", text: "Nothing yet." })];
         return [el("p", { class: "hint", text: "Nothing yet. Search, or start with one of these:" }),
             el("ul", { class: "chips starters" }, popular.slice(0, 5).map((id) => el("li", null,
                 el("button", { type: "button", class: "starter", onclick: () => { add(id); $("search").focus(); } }, icon("plus"), el("span", { text: name(id) })))))];
@@ -272,7 +274,7 @@ export function explorer({ changed }) {
         const kind = data.popular ? "popular" : "list";
         const fresh = list.show(entries, { plain, compare: shown === kind, addLabel });
         headline(data.popular ? "Popular now" : state.mode === "user" ? `For ${state.user}` : "For this history",
-            data.popular ? "Most events first. Add an item, and the list becomes personal." : `${plural(entries.length, "item", "items")} in ${milliseconds(ms)}${data.model ? `, model ${data.model}` : ""}`);
+            data.popular && entries.length === 0 ? "" : data.popular ? "Most events first. Add an item, and the list becomes personal." : `${plural(entries.length, "item", "items")} in ${milliseconds(ms)}${data.model ? `, model ${data.model}` : ""}`);
         coverage(data);
         notices(data);
         $("list-empty").replaceChildren(...more(entries));
@@ -346,7 +348,7 @@ export function explorer({ changed }) {
         }
         const address = new URL("api/feedback", document.baseURI).href;
         empty("No items yet", "The store is empty. Send an event, and this page has something to show:",
-            el("pre", null, el("code", { text: `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '[{"FeedbackType": "${state.type}", "UserId": "ada", "ItemId": "first-item", "Timestamp": "${new Date().toISOString().slice(0, 19)}Z"}]'` })),
+            el("pre", null, el("code", { text: `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '[{"FeedbackType": "${state.type}", "UserId": "ada", "ItemId": "first-item"}]'` })),
             el("button", { type: "button", class: "button", onclick: () => refresh() }, "Look again"));
     }
 
@@ -361,13 +363,13 @@ export function explorer({ changed }) {
         detail.clear();
         drawHistory();
         if (error.needsKey)
-            empty("A key is needed", error.message, el("button", { type: "button", class: "button strong", onclick: async () => { if (await askKey(error.message)) refresh(); } }, "Enter the key"));
+            empty("A key is needed", sentence(error.message), el("button", { type: "button", class: "button strong", onclick: async () => { if (await askKey(error.message)) refresh(); } }, "Enter the key"));
         else if (error.status === 404 && state.mode === "user")
             empty(`Nobody called “${state.user}” yet`, "Search for an item above to record a first event: they are served at once, without training.");
         else if (error.code === "NOT_READY")
-            empty("No model yet", error.message, el("button", { type: "button", class: "button", onclick: () => refresh() }, "Look again"));
+            empty("No model yet", sentence(error.message), el("button", { type: "button", class: "button", onclick: () => refresh() }, "Look again"));
         else
-            empty("No list", error.message, el("button", { type: "button", class: "button", onclick: () => refresh() }, "Try again"));
+            empty("No list", sentence(error.message), el("button", { type: "button", class: "button", onclick: () => refresh() }, "Try again"));
         say(error.message);
     }
 

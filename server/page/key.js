@@ -1,6 +1,6 @@
 // key.js - asks for an API key in a dialog. Several who need one at once share the question.
 import * as api from "./api.js";
-import { $ } from "./dom.js";
+import { $, sentence } from "./dom.js";
 
 let asking = null;
 
@@ -9,7 +9,7 @@ export function askKey(why) {
     if (asking)
         return asking;
     const dialog = $("key-dialog"), before = document.activeElement;
-    $("key-why").textContent = why.charAt(0).toUpperCase() + why.slice(1) + (/[.!?]$/.test(why) ? "" : ".");
+    $("key-why").textContent = sentence(why);
     $("key").value = "";
     dialog.returnValue = "";
     asking = new Promise((resolve) => {

@@ -135,7 +135,7 @@ export function entryList(place, deeds) {
             if (!listed.has(id))
                 rows.delete(id);
         arrange(place, order.map((id) => rows.get(id).node));
-        reach(listed.has(current) ? current : order[0]);
+        reach(focused && listed.has(focused) ? focused : order[0]); // from outside, Tab comes to the first
         if (focused && !listed.has(focused)) // its row went away: the one that took its place
             focus(order[Math.min(focusedAt, order.length - 1)]);
         glide(tops);

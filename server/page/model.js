@@ -4,6 +4,9 @@ import { lineChart } from "./chart.js";
 import { $, ago, count, el, score, seconds, short, time, timeElement, toast } from "./dom.js";
 import { askKey } from "./key.js";
 
+// The model, unless it only counts: until there is one, a server serves what is popular.
+export const trained = (model) => (model && model.name && (model.number || model.file) ? model : null);
+
 export function modelPanel({ poll }) {
     const place = $("model");
     const served = el("section", { class: "card served", "aria-labelledby": "served-title" });
@@ -58,7 +61,7 @@ export function modelPanel({ poll }) {
         return [
             el("div", { class: "served-head" },
                 el("p", { class: "number", "aria-hidden": "true", text: model.number ? String(model.number) : "•" }),
-                el("div", null, el("h2", { id: "served-title", text: model.number ? `Model ${model.number} serves` : "The model of the start serves" }), el("p", { class: "hint" }, `${model.name}, since `, timeElement(model.since))),
+                el("div", null, el("h2", { id: "served-title", text: model.number ? `Model ${model.number} serves` : "The model given at the start serves" }), el("p", { class: "hint" }, `${model.name}, since `, timeElement(model.since))),
                 Number.isFinite(model.validation) ? el("p", { class: "valid" }, el("strong", { text: score(model.validation) }), el("span", { text: "validation NDCG@20" })) : null),
             el("dl", { class: "facts" },
                 fact("Trained", timeElement(model.trained)),
@@ -120,7 +123,7 @@ export function modelPanel({ poll }) {
 
     function update(data) {
         const minute = Math.floor(Date.now() / 60000); // "5 min ago" grows old
-        const model = data.model && data.model.name ? data.model : null;
+        const model = trained(data.model);
         const retraining = data.retraining || {}, freshness = data.freshness || {};
         once("served", served, [model && { ...model, record: null }, minute], () => drawServed(model));
         curves.hidden = !model;
