@@ -58,6 +58,11 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error);
 
+/* kept.c. Notes on what filters and splits have left out of the data set; nothing if they left out nothing. */
+void cli_say_kept(const struct inmo_dataset *dataset);
+/* The same as a JSON object. */
+json_t *cli_kept_json(const struct inmo_dataset *dataset);
+
 /* A model with its training data and the logs observed since. */
 struct cli_view_options {
     struct cli_strings observed;
