@@ -41,13 +41,6 @@ void cli_common_start(struct cli_common *common)
 
 /* ---- Data sets and raw logs ---------------------------------------------------------------------------------- */
 
-static const struct inmo_setting store_rows[] = {
-    {"positive", 's', offsetof(struct cli_data_options, positive), 0, 0, NULL, "Event stores", "TYPES",
-     "Types of feedback that count as chosen: buy,like. Default: all but those of --seen."},
-    {"seen", 's', offsetof(struct cli_data_options, seen), 0, 0, NULL, "Event stores", "TYPES",
-     "Types of feedback that only say an item was seen: view,read. They are left out."},
-};
-
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split)
 {
     const struct inmo_setting *row;
@@ -61,7 +54,6 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
     cli_add_table(options, row, count, &data->read);
     row = inmo_prepare_settings(&count);
     cli_add_table(options, row, count, &data->prepare);
-    cli_add_table(options, store_rows, sizeof store_rows / sizeof *store_rows, data);
 }
 
 /* A build without the server knows no stores. */
@@ -78,7 +70,7 @@ static enum inmo_status read_store(const struct cli_data_options *data, const ch
     enum inmo_status status = store_open(path, 1, 1, &store, error);
 
     if (!status)
-        status = store_read_log(store, data->positive, data->seen, cli_hooks(), log, NULL, error);
+        status = store_read_log(store, data->read.positive, data->read.seen, cli_hooks(), log, NULL, error);
     store_close(store);
     return status;
 }
@@ -108,9 +100,6 @@ enum inmo_status cli_read_data(const struct cli_data_options *data, const char *
                               paths[n]);
     if (!status && is_store(paths[0]))
         status = read_store(data, paths[0], log, error);
-    else if (!status && (data->positive || data->seen))
-        status = cli_fail(error, INMO_USAGE, "--%s is about event stores, and %s is none",
-                          data->positive ? "positive" : "seen", paths[0]);
     else if (!status)
         status = inmo_log_read(paths, count, &data->read, cli_hooks(), log, error);
     return status;

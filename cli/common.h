@@ -48,7 +48,6 @@ void cli_duration(double seconds, char *text, size_t size);
 struct cli_data_options {
     struct inmo_read_options read;
     struct inmo_prepare_options prepare;
-    const char *positive, *seen; /* of an event store: types of feedback */
 };
 /* split NULL: the library's default. */
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
@@ -61,6 +60,11 @@ enum inmo_status cli_read_data(const struct cli_data_options *data, const char *
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error);
+
+/* kept.c. Notes on what filters and splits have left out of the data set; nothing if they left out nothing. */
+void cli_say_kept(const struct inmo_dataset *dataset);
+/* The same as a JSON object. */
+json_t *cli_kept_json(const struct inmo_dataset *dataset);
 
 /* A model with its training data and the logs observed since. */
 struct cli_view_options {

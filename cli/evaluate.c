@@ -98,6 +98,43 @@ static void print_text(const struct cli_options *options, const struct evaluate_
     }
 }
 
+/* A raw log is split as the model's data was, where the command line does not say otherwise: so nothing that the
+ * model was trained on is in the test. The settings point into the returned JSON. */
+static json_t *follow_model(const struct cli_options *options, const struct inmo_model *model,
+                            struct cli_data_options *data)
+{
+    const char *preparation = inmo_model_preparation(model);
+    json_t *json = preparation ? cli_json_parsed(preparation) : NULL;
+    const struct inmo_setting *row;
+    size_t count;
+
+    row = inmo_prepare_settings(&count);
+    for (size_t n = 0; n < count; n++) {
+        json_t *value = json_object_get(json, row[n].name);
+        char *text = json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
+        const char *given = text ? text : json_string_value(value);
+        if (given && !cli_given(options, row[n].name))
+            inmo_setting_set(&row[n], &data->prepare, given);
+        free(text);
+    }
+    return json;
+}
+
+/* A model that was trained with nothing kept for a test is evaluated on what chose its epoch. */
+static void choose_part(const struct cli_options *options, const struct inmo_dataset *dataset,
+                        struct evaluate_settings *settings)
+{
+    struct inmo_dataset_info info;
+    inmo_dataset_info(dataset, &info);
+    if (info.test > 0 || info.valid == 0 || cli_given(options, "part"))
+        return;
+    settings->eval.part = "valid";
+    cli_note(INMO_NOTE,
+             "the model was trained with the split %s, which has no test part: these are the scores of the "
+             "validation part, which chose its epoch; --split 70/10/20 in train keeps a test part",
+             settings->data.prepare.split);
+}
+
 /* Nothing is written before it is over. */
 static enum inmo_status evaluate(const struct inmo_model *model, const struct inmo_dataset *dataset,
                                  const struct inmo_eval_options *options, struct inmo_report **report,
@@ -119,18 +156,27 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_report *report = NULL;
     struct inmo_model_info info;
     struct stat found;
+    struct inmo_leaks leaks = {0};
+    json_t *preparation = NULL;
     int raw = 0;
     enum inmo_status status = inmo_model_load(options->argument.value[0], &model, error);
 
     if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) && S_ISDIR(found.st_mode))
         cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
     if (!status)
+        preparation = follow_model(options, model, &settings->data);
+    if (!status)
+        status = cli_check_memory(error);
+    if (!status)
         status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
     if (!status && raw)
+        choose_part(options, dataset, settings);
+    if (!status && settings->eval.allow_leaks)
+        status = inmo_evaluate_leaks(model, dataset, settings->eval.part, &leaks, error);
+    if (leaks.trained > 0 || leaks.validated > 0)
         cli_note(INMO_WARNING,
-                 "%s is a raw log and was split anew; the scores are honest only if the model was "
-                 "trained on the same split (the same --split, --by and --seed)",
-                 options->argument.value[1]);
+                 "of the %lld interactions to predict the model was trained on %lld and validated with %lld",
+                 (long long)leaks.interactions, (long long)leaks.trained, (long long)leaks.validated);
     if (!status)
         status = evaluate(model, dataset, &settings->eval, &report, error);
     if (!status) {
@@ -141,6 +187,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
             print_text(options, settings, &info, report);
     }
     inmo_report_free(report);
+    json_decref(preparation);
     inmo_dataset_free(dataset);
     inmo_model_free(model);
     return status;
@@ -153,7 +200,9 @@ const struct cli_command cli_evaluate = {
     .description = "Ranks all items for every user with test items, except those of the training and validation "
                    "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP and coverage at each k, for all "
                    "users and for groups of users. In the inductive scenarios new interactions are observed, "
-                   "unless --without-new is given, without retraining.",
+                   "unless --without-new is given, without retraining.\n\nA raw log is split as the model's data "
+                   "was (--split, --by and --seed override it), so that nothing the model was trained on is in the "
+                   "test. If something is, nothing is evaluated (--allow-leaks).",
     .examples = "  inmo evaluate model.inmo data --k 5,10,20\n"
                 "  inmo evaluate model.inmo data --part valid --json\n",
     .least_arguments = 2,

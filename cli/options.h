@@ -34,7 +34,7 @@ struct cli_assignment {
     int from_config;
 };
 
-enum { CLI_MOST_TABLES = 12 };
+enum { CLI_MOST_TABLES = 32 };
 
 struct cli_options {
     const struct cli_command *command;

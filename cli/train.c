@@ -84,20 +84,20 @@ static double peak_rss_mb(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-static void print_json(const struct train_settings *settings, const struct inmo_model_info *info,
-                       const struct inmo_train_report *report)
+static void print_json(const struct train_settings *settings, const struct inmo_dataset *dataset,
+                       const struct inmo_model_info *info, const struct inmo_train_report *report)
 {
-    cli_json_put(stdout,
-                 json_pack("{ss so si si sI so so so so so sI so ss si}", "model", info->name, "settings",
-                           cli_json_parsed(info->configuration), "epochs", report->epochs, "best_epoch",
-                           report->best_epoch, "steps", (json_int_t)report->steps, "seconds",
-                           cli_json_number(report->seconds), "seconds_per_epoch",
-                           cli_json_number(report->seconds_per_epoch), "best_valid",
-                           cli_json_number(report->best_score), "final_loss", cli_json_number(report->final_loss),
-                           "peak_rss_mb", cli_json_number(peak_rss_mb()), "parameters",
-                           (json_int_t)info->parameters, "output", cli_json_text(settings->output), "stopped",
-                           report->stopped ? report->stopped : "", "threads", settings->common.threads),
-                 1);
+    cli_json_put(
+        stdout,
+        json_pack("{ss so si si sI so so so so so sI so ss si so}", "model", info->name, "settings",
+                  cli_json_parsed(info->configuration), "epochs", report->epochs, "best_epoch", report->best_epoch,
+                  "steps", (json_int_t)report->steps, "seconds", cli_json_number(report->seconds),
+                  "seconds_per_epoch", cli_json_number(report->seconds_per_epoch), "best_valid",
+                  cli_json_number(report->best_score), "final_loss", cli_json_number(report->final_loss),
+                  "peak_rss_mb", cli_json_number(peak_rss_mb()), "parameters", (json_int_t)info->parameters,
+                  "output", cli_json_text(settings->output), "stopped", report->stopped ? report->stopped : "",
+                  "threads", settings->common.threads, "kept", cli_kept_json(dataset)),
+        1);
 }
 
 static void print_text(const struct train_settings *settings, const struct inmo_model_info *info,
@@ -140,6 +140,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status)
         status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
     if (!status)
+        cli_say_kept(dataset);
+    if (!status)
         cli_take_like(options, &settings->training, dataset);
     if (!status)
         status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
@@ -152,7 +154,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)
-            print_json(settings, &info, &report);
+            print_json(settings, dataset, &info, &report);
         else
             print_text(settings, &info, &report);
     } else if (damaged) {

@@ -159,15 +159,21 @@ struct inmo_log;
 struct inmo_read_options {
     size_t size;           /* set by inmo_read_options_init */
     const char *format;    /* auto|delimited|list|inter|movielens|gowalla|amazon|yelp; default auto (by looking) */
-    const char *columns;   /* names in order: user,item,rating,time,split and - for one to ignore; default NULL:
+    const char *columns;   /* names in order: user,item,rating,time,split,event and - for one to
+                              ignore; default NULL:
                               from the header, or user,item[,rating[,time]] when there is none */
     const char *separator; /* one character, "tab", "comma", "space", ...; default NULL: by looking */
     const char *header;    /* auto|yes|no; default auto */
-    double min_rating;     /* if there are ratings, keep those above this; default 3 */
+    double min_rating;     /* if there are ratings, those of at least this are positive, the others only seen;
+                              default INMO_AUTO: above 3 */
     int keep_all_ratings;  /* default 0; 1: min_rating is not applied */
     uint64_t skip_bad;     /* bad lines to skip (and count) before one is an error; default 0 */
     const char *encoding;  /* utf-8 (default; NULL is the same), latin-1, windows-1252 or any that iconv(3) knows;
                               UTF-16 and UTF-32 are detected */
+    const char *positive; /* in a column of event types: "buy,like", those that count as interactions; default NULL:
+                              all that the next two do not name. Others are ignored, and counted */
+    const char *seen;     /* "view": never trained on, but never recommended to that user either; default NULL */
+    const char *negative; /* "return,dislike": seen, and no interaction of the pair counts; default NULL */
 };
 
 INMO_API void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size);
@@ -194,7 +200,7 @@ INMO_API enum inmo_status inmo_log_from_ratings(size_t count, const char *const 
                                                 struct inmo_error *error);
 
 /* What a column of this name holds, by the names that the reader looks for in a header: "user", "item", "rating",
- * "time" or "split"; NULL: none of these. */
+ * "time", "split" or "event"; NULL: none of these. */
 INMO_API const char *inmo_column_role(const char *name);
 
 /* A list of ids, one per line, for histories and allow or deny lists. Unpacked, decoded and split into lines like a
@@ -283,7 +289,8 @@ INMO_API enum inmo_status inmo_dataset_from_matrices(const struct inmo_interacti
                                                      const struct inmo_prepare_options *options,
                                                      struct inmo_dataset **dataset, struct inmo_error *error);
 /* The interactions of one part: "train", "valid", "test", "later" or "aside"; rows are ascending. The arrays belong
- * to the data set. Returns 0 if there is no such part. */
+ * to the data set. Returns 0 if there is no such part. "seen": what users have seen but not chosen; its users and
+ * items count the extra ones, too; 0 where there is nothing. */
 INMO_API int inmo_dataset_part(const struct inmo_dataset *dataset, const char *part,
                                struct inmo_interactions *interactions);
 
@@ -295,6 +302,10 @@ struct inmo_id_table {
 };
 INMO_API void inmo_dataset_ids(const struct inmo_dataset *dataset, struct inmo_id_table *users,
                                struct inmo_id_table *items);
+
+/* Users and items that are known only from what was seen; they follow the others in the part "seen". */
+INMO_API void inmo_dataset_extra_ids(const struct inmo_dataset *dataset, struct inmo_id_table *users,
+                                     struct inmo_id_table *items);
 
 /* A synthetic log: tab-separated user and item with readable names ("jazz-017"). Memory does not grow with the
  * number of interactions. */
@@ -442,6 +453,17 @@ INMO_API void inmo_model_interactions(const struct inmo_model *model, struct inm
 INMO_API void inmo_model_ids(const struct inmo_model *model, struct inmo_id_table *users,
                              struct inmo_id_table *items);
 
+/* Users and items that it knows only by name: those without training interactions, known from other parts of the
+ * data set or from what was only seen. They follow the others in the numbers of inmo_model_seen; a list for such a
+ * user is by popularity. Counts of 0 (and offset NULL) where there are none. */
+INMO_API void inmo_model_extra_ids(const struct inmo_model *model, struct inmo_id_table *users,
+                                   struct inmo_id_table *items);
+/* What users have seen but not chosen (low ratings, views): never trained on, in no list of theirs. offset NULL:
+ * nothing. */
+INMO_API void inmo_model_seen(const struct inmo_model *model, struct inmo_interactions *seen);
+/* JSON object: the preparation options of the data it was trained on; NULL: unknown (matrices, older files). */
+INMO_API const char *inmo_model_preparation(const struct inmo_model *model);
+
 /* ---- 3b. Tune: which settings? ------------------------------------------------------------------------------ */
 
 struct inmo_tune_options {
@@ -521,6 +543,8 @@ struct inmo_eval_options {
     double walks;           /* weight of short walks; default -1: as trained */
     double links;           /* weight of item links; default -1: as trained */
     int walk_neighbours;    /* default 0: as trained */
+    int allow_leaks;        /* 1: also on interactions that the model was trained on; default 0: refused */
+    int mask_seen;          /* 1: what a user has seen but not chosen is not ranked, as in lists; default 0 */
 };
 INMO_API void inmo_eval_options_init_sized(struct inmo_eval_options *options, size_t size);
 static inline void inmo_eval_options_init(struct inmo_eval_options *options)
@@ -546,11 +570,21 @@ struct inmo_report {
     double inference_seconds; /* of these: building the graph and computing what scores need */
 };
 /* Ranks all items for every user with test items. Errors: USAGE, UNSUPPORTED (the model cannot handle the
- * scenario), INPUT (no test interactions). */
+ * scenario), INPUT (no test interactions; some that the model was trained on). */
 INMO_API enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *dataset,
                                         const struct inmo_eval_options *options, const struct inmo_hooks *hooks,
                                         struct inmo_report **report, struct inmo_error *error);
 INMO_API void inmo_report_free(struct inmo_report *report);
+
+/* How much of a part ("test" or "valid") the model has been shown: inmo_evaluate refuses a part of which it was
+ * trained on anything, and a test part that it was validated with. */
+struct inmo_leaks {
+    int64_t interactions; /* of the part */
+    int64_t trained;      /* of these, in the model's training interactions */
+    int64_t validated;    /* in those it was validated with */
+};
+INMO_API enum inmo_status inmo_evaluate_leaks(const struct inmo_model *model, const struct inmo_dataset *dataset,
+                                              const char *part, struct inmo_leaks *leaks, struct inmo_error *error);
 
 /* ---- 6. Use: model + whatever has been observed -> recommendations ------------------------------------------- */
 
@@ -582,6 +616,12 @@ struct inmo_event {
  * not UTF-8), MEMORY. */
 INMO_API enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
                                             struct inmo_error *error);
+/* Adds events of items that a user has seen but not chosen: views, low ratings, returns. From the next request on
+ * they are in no list of that user, also with include_seen, unless the user chooses them; nothing else depends on
+ * them. A user who is new with such an event is known and gets a list by popularity. All or, on failure, none.
+ * Errors: as inmo_view_observe. */
+INMO_API enum inmo_status inmo_view_observe_seen(struct inmo_view *view, const struct inmo_event *events,
+                                                 size_t count, struct inmo_error *error);
 /* Forgets a user (item NULL), an item (user NULL) or one interaction. From the next request on, a forgotten user
  * is unknown and a forgotten item is in no list. From the next refresh on, no representation depends on them, and
  * what the model learned about them (their template) is not used again. Trained parameters of others do not

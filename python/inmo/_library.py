@@ -306,6 +306,7 @@ _CALLS: Dict[str, Any] = {
     "view_create": ("status", [_pointer, _pointer, c.POINTER(_pointer)]),
     "view_free": (None, [_pointer]),
     "view_observe": ("status", [_pointer, c.POINTER(Event), _size]),
+    "view_observe_seen": ("status", [_pointer, c.POINTER(Event), _size]),
     "view_forget": ("status", [_pointer, _text, _text]),
     "view_refresh": ("status", [_pointer, _hooks]),
     "view_refresh_in_background": ("status", [_pointer]),

@@ -135,6 +135,10 @@ class Model:
         """Takes in events: see :meth:`View.observe`. Returns the view that has observed them."""
         return self.live.observe(*arguments, **keywords)
 
+    def observe_seen(self, *arguments: Any, **keywords: Any) -> View:
+        """Takes in what users have seen but not chosen: see :meth:`View.observe_seen`. Returns the view."""
+        return self.live.observe_seen(*arguments, **keywords)
+
     def forget(self, *arguments: Any, **keywords: Any) -> View:
         """Forgets a user, an item, or one interaction: see :meth:`View.forget`."""
         return self.live.forget(*arguments, **keywords)

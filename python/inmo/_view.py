@@ -38,6 +38,21 @@ def _address(array: Optional[np.ndarray]) -> Optional[int]:
     return address
 
 
+def _events(events: Any, columns: Optional[str]) -> Any:
+    """What observe and observe_seen take, as an array for the library."""
+    if isinstance(events, tuple) and len(events) == 2 and not hasattr(events[0], "__len__"):
+        events = [events]
+    if isinstance(events, tuple) and len(events) in (2, 3, 4) and isinstance(events[0], str):
+        events = [events]
+    found = _tables.columns_of(events, columns)
+    array = (library.Event * len(found.user))()
+    for place, (user, item) in enumerate(zip(found.user, found.item)):
+        array[place].user, array[place].item = user, item
+        if found.time is not None:
+            array[place].time = int(found.time[place])
+    return array
+
+
 class View:
     """A model applied to its training interactions and to everything observed since; nothing is retrained.
 
@@ -206,17 +221,17 @@ class View:
 
         They count in the next list of their users; for everybody else from the next :meth:`refresh` on.
         """
-        if isinstance(events, tuple) and len(events) == 2 and not hasattr(events[0], "__len__"):
-            events = [events]
-        if isinstance(events, tuple) and len(events) in (2, 3, 4) and isinstance(events[0], str):
-            events = [events]
-        found = _tables.columns_of(events, columns)
-        array = (library.Event * len(found.user))()
-        for place, (user, item) in enumerate(zip(found.user, found.item)):
-            array[place].user, array[place].item = user, item
-            if found.time is not None:
-                array[place].time = int(found.time[place])
+        array = _events(events, columns)
         lib.view_observe(self._pointer, array, len(array))
+        return self
+
+    def observe_seen(self, events: Any, columns: Optional[str] = None) -> "View":
+        """Takes in what users have seen but not chosen (views, low ratings, returns), given as for :meth:`observe`.
+
+        From the next list on it is never recommended to the same user, and it counts for nothing else.
+        """
+        array = _events(events, columns)
+        lib.view_observe_seen(self._pointer, array, len(array))
         return self
 
     def forget(self, user: Optional[Id] = None, item: Optional[Id] = None) -> "View":

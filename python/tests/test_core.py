@@ -86,6 +86,19 @@ def test_observe(data):
     assert "events observed" in repr(view)
 
 
+def test_seen(data, log):
+    model = inmo.train(data, model="ease")
+    user = model.users[0]
+    first = model.recommend(user=user, k=2)
+    assert model.observe_seen([(user, first[0].id)]) is model.live
+    assert model.recommend(user=user, k=1)[0] == first[1]
+    low = inmo.read([("a", "x", 5.0), ("a", "y", 2.0), ("b", "y", 4.0)], columns="user,item,rating", min_rating=4)
+    rated = inmo.train(inmo.prepare(low, split="100/0/0"), model="item-knn")
+    assert "y" not in [entry.id for entry in rated.recommend(user="a")]
+    with pytest.raises(inmo.InputError, match="the model was trained on"):
+        inmo.train(inmo.prepare(log, split="90/10/0"), model="ease").evaluate(data)
+
+
 def test_many(model):
     users = model.users[:80]
     items, scores = model.recommend_many(users=users, k=6)

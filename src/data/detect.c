@@ -347,6 +347,8 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
         inmo_columns_usual(2, &plan.columns);
     else
         status = plan_columns(name, columns, header, sample, count, &plan, error);
+    if (status == INMO_OK)
+        status = inmo_columns_fit(name, options, &plan.columns, error);
     plan.header += passed;
     if (status == INMO_OK)
         *result = plan;

@@ -3,7 +3,7 @@
  * Interactions used for the test part (for validation in brackets):
  *
  *     graph     train, and later unless without_new   (train)
- *     masked    train, later, valid                   (train)
+ *     masked    train, later, valid                   (train), and what was seen with mask_seen
  *     truth     test                                  (valid)
  *
  * Metrics are summed in the order of the users, so they do not depend on the number of threads. */
@@ -11,6 +11,7 @@
 #include "base/setting.h"
 #include "base/threads.h"
 #include "data/dataset.h"
+#include "eval/leak.h"
 #include "eval/metrics.h"
 #include "score/offer.h"
 #include "score/scorer.h"
@@ -45,6 +46,10 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
          "Weight of item links in a score; -1: as trained."},
         {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation",
          "K", "Number of items that walks from an item lead to; 0: as trained."},
+        {"allow-leaks", 'b', offsetof(struct inmo_eval_options, allow_leaks), 0, 1, NULL, "Evaluation", NULL,
+         "Evaluate even on interactions that the model was trained on, which is otherwise refused."},
+        {"mask-seen", 'b', offsetof(struct inmo_eval_options, mask_seen), 0, 1, NULL, "Evaluation", NULL,
+         "Leave out what a user has seen but not chosen, as lists do; published figures do not."},
     };
     *count = sizeof table / sizeof *table;
     return table;
@@ -68,7 +73,8 @@ struct evaluation {
     struct inmo_model_binding bound;
     struct inmo_scorer scorer;
     const struct inmo_csr *truth;
-    const struct inmo_csr *mask[4];
+    const struct inmo_csr *mask[5];
+    int masks;
     int32_t *who, count;  // users with truth items
     int32_t *candidate, candidates;
     int32_t *top;     // (count, longest)
@@ -166,8 +172,8 @@ static enum inmo_status fall_back(struct evaluation *run, const struct inmo_rank
         memset(closed, job->candidate != NULL, (size_t)items);
         for (int32_t c = 0; job->candidate && c < job->candidates; c++)
             closed[job->candidate[c]] = 0;
-        for (int m = 0; m < 4; m++)
-            for (int64_t e = 0; job->mask[m] && e < inmo_csr_degree(job->mask[m], run->who[n]); e++)
+        for (int m = 0; m < run->masks; m++)
+            for (int64_t e = 0; e < inmo_csr_degree(job->mask[m], run->who[n]); e++)
                 closed[job->mask[m]->column[job->mask[m]->offset[run->who[n]] + e]] = 1;
         top.score = score;
         inmo_popular_top(run->graph, order, closed, NULL, 0, &top);
@@ -312,6 +318,9 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
     const struct inmo_csr *lists[2] = {&data->train, &data->later};
+    const struct inmo_csr *masked[] = {&data->valid, &data->later, &data->aside};
+    struct inmo_leaks leaks;
+    struct inmo_csr seen = {0};  // among the data set's own users and items
     size_t setting_count;
     const struct inmo_setting *settings = inmo_eval_settings(&setting_count);
     double start = inmo_now(), inference_start, inference_seconds, alpha = inmo_model_alpha(model);
@@ -352,10 +361,16 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     if (status)
         goto done;
     run.truth = is_test ? &data->test : &data->valid;
-    run.mask[0] = &data->train;
-    run.mask[1] = is_test ? &data->valid : NULL;
-    run.mask[2] = is_test ? &data->later : NULL;
-    run.mask[3] = is_test ? &data->aside : NULL;
+    run.mask[run.masks++] = &data->train;
+    if (options->mask_seen && data->seen.offset) {
+        if (inmo_csr_trim(&data->seen, data->users.count, data->items.count, &seen) != 0) {
+            status = inmo_fail_memory(error, "what was seen");
+            goto done;
+        }
+        run.mask[run.masks++] = &seen;
+    }
+    for (size_t n = 0; n < sizeof masked / sizeof *masked && is_test; n++)
+        run.mask[run.masks++] = masked[n];
     if (inmo_csr_count(run.truth) == 0) {
         status = inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
         goto done;
@@ -365,6 +380,10 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
                               &run.graph, error);
     if (!status)
         status = inmo_model_bind(model, run.graph, &data->users, &data->items, &run.bound, error);
+    if (!status && !options->allow_leaks) {
+        inmo_leaks_count(model, run.bound.model_user, run.bound.model_item, run.truth, &leaks);
+        status = inmo_leaks_check(&leaks, is_test, error);
+    }
     if (!status)
         status = inmo_rank_users(run.truth, &run.who, &run.count, error);
     if (!status)
@@ -398,5 +417,6 @@ done:
     inmo_free(run.who);
     inmo_model_unbind(&run.bound);
     inmo_graph_free(run.graph);
+    inmo_csr_free(&seen);
     return status;
 }

@@ -2,6 +2,8 @@
  *
  *     users.offset users.text items.offset items.text      external ids
  *     train.offset train.item valid.offset valid.item      interactions among them, by user
+ *     extra_users.* extra_items.* seen.offset seen.item    names without training interactions, and what was only
+ *                                                          seen, by user; if there are any
  *     links.offset links.item links.weight                 item links, by item of the history, if it has any
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
@@ -53,9 +55,9 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
     char links[48], link_neighbours[16], link_ridge[48], link_share[48];
-    struct inmo_tensor tensor[15 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    struct inmo_tensor tensor[21 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
-    struct inmo_metadata metadata[] = {
+    struct inmo_metadata metadata[20] = {
         {"model", model->kind->name},
         {"dim", dim},
         {"layers", layers},
@@ -70,8 +72,13 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration},
         {"record", model->record},
-        {"attention", "shared"}, /* last: only files of such models have it */
     };
+    size_t about = 14;
+    /* Only files of such models have them. */
+    if (model->shared_attention)
+        metadata[about++] = (struct inmo_metadata){"attention", "shared"};
+    if (model->preparation)
+        metadata[about++] = (struct inmo_metadata){"preparation", model->preparation};
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
     inmo_format(alpha, sizeof alpha, "%.17g", model->alpha_reached);
@@ -90,6 +97,15 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     tensor[count++] = vector("train.item", INMO_I32, inmo_csr_count(&model->train), model->train.column);
     tensor[count++] = vector("valid.offset", INMO_I64, (int64_t)model->users.count + 1, model->valid.offset);
     tensor[count++] = vector("valid.item", INMO_I32, inmo_csr_count(&model->valid), model->valid.column);
+    if (model->seen.offset) {
+        const struct inmo_idmap *side[2] = {&model->extra_users, &model->extra_items};
+        tensor[count++] = vector("extra_users.offset", INMO_I64, (int64_t)side[0]->count + 1, side[0]->offset);
+        tensor[count++] = vector("extra_users.text", INMO_U8, side[0]->offset[side[0]->count], side[0]->text);
+        tensor[count++] = vector("extra_items.offset", INMO_I64, (int64_t)side[1]->count + 1, side[1]->offset);
+        tensor[count++] = vector("extra_items.text", INMO_U8, side[1]->offset[side[1]->count], side[1]->text);
+        tensor[count++] = vector("seen.offset", INMO_I64, (int64_t)model->seen.rows + 1, model->seen.offset);
+        tensor[count++] = vector("seen.item", INMO_I32, inmo_csr_count(&model->seen), model->seen.column);
+    }
     if (model->linked) {
         int64_t count_of_links = inmo_links_count(model->linked);
         tensor[count++] = vector("links.offset", INMO_I64, (int64_t)model->items.count + 1, model->linked->offset);
@@ -114,9 +130,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         tensor[count++] = model->tensor[n];
     if (provider)
         count += list_parts(model, part, tensor + count);
-    status =
-        inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata,
-                              sizeof metadata / sizeof *metadata - !model->shared_attention, tensor, count, error);
+    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, about, tensor, count, error);
     inmo_free(template_item);
     return status;
 }
@@ -252,6 +266,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
     const char *attention = inmo_tensorfile_metadata(model->file, "attention");
+    const char *preparation = inmo_tensorfile_metadata(model->file, "preparation");
     if (!name || !dim || !layers || !alpha || !eval_alpha || !configuration || !record)
         return bad(path, "its description is incomplete", error);
     model->kind = inmo_model_kind_find(name);
@@ -277,7 +292,8 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->link_rule.popularity = model->popularity;
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
-    if (!model->configuration || !model->record)
+    model->preparation = preparation ? inmo_copy_string(preparation) : NULL;
+    if (!model->configuration || !model->record || (preparation && !model->preparation))
         return inmo_fail_memory(error, "the model");
     return INMO_OK;
 }
@@ -328,6 +344,9 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
     if (!status)
         status = inmo_stored_list(model->file, "valid", path, model->users.count, model->items.count, &model->valid,
                                   error);
+    if (!status)
+        status = inmo_stored_seen(model->file, path, model->users.count, model->items.count, &model->extra_users,
+                                  &model->extra_items, &model->seen, error);
     if (!status)
         status = load_parameters(path, model, &nodes, error);
     if (!status)

@@ -21,6 +21,7 @@ struct stretch {
     struct inmo_work *work;
     struct inmo_rank job;
     struct inmo_csr seen;      // the history of each user of the graph
+    struct inmo_csr unliked;   // what each of them has seen without choosing it
     int32_t *column;           // its columns
     int32_t *candidate;        // items that are on offer and allowed by the query
     int32_t *who, *top_item;   // (STRETCH), (STRETCH, k)
@@ -38,6 +39,7 @@ static void drop_stretch(struct stretch *stretch)
     inmo_free(stretch->top_item);
     inmo_free(stretch->who);
     inmo_free(stretch->candidate);
+    inmo_csr_free(&stretch->unliked);
     inmo_free(stretch->column);
     inmo_view_give_back(stretch->view, stretch->work);
     inmo_snapshot_release(stretch->snapshot);
@@ -85,14 +87,16 @@ static uint8_t how_to_rank(const struct stretch *stretch, int32_t u)
 {
     const struct inmo_snapshot *snapshot = stretch->snapshot;
     const struct inmo_overlay *overlay = &stretch->view->overlay;
+    if (!inmo_overlay_has_user(overlay, u))
+        return inmo_seen_knows(&stretch->view->seen, u) ? ALONE : NOT;
     if (u >= snapshot->graph->users || inmo_overlay_change(overlay, u) ||
+        inmo_seen_has_changed(&stretch->view->seen, u) ||
         (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
-        return inmo_overlay_has_user(overlay, u) &&
-                       (inmo_kind_serves_unseen(snapshot->model->kind) ||
-                        (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0))
+        return inmo_kind_serves_unseen(snapshot->model->kind) ||
+                       (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0)
                    ? ALONE
                    : NOT;
-    if (inmo_snapshot_is_gone(snapshot, u) || !inmo_is_served(snapshot->model, &snapshot->bound, u))
+    if (!inmo_is_served(snapshot->model, &snapshot->bound, u))
         return NOT;
     return inmo_user_falls_back(snapshot->model, &snapshot->bound, u) ? ALONE : TOGETHER;
 }
@@ -121,6 +125,7 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     const struct inmo_graph *graph = stretch->snapshot->graph;
     struct inmo_rank *job = &stretch->job;
     size_t k;
+    int masks = 0;
     inmo_scorer_source(&stretch->snapshot->scorer, job);
     job->k = stretch->query->k < graph->items ? stretch->query->k : graph->items;
     k = (size_t)job->k;
@@ -136,7 +141,15 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     for (int64_t e = 0; e < graph->edges; e++)
         stretch->column[e] = graph->neighbour[e] - graph->users;
     stretch->seen = (struct inmo_csr){graph->users, graph->items, graph->offset, stretch->column};
-    job->mask[0] = stretch->query->include_seen ? NULL : &stretch->seen;
+    if (!stretch->query->include_seen)
+        job->mask[masks++] = &stretch->seen;
+    if (stretch->snapshot->model->seen.offset) {
+        enum inmo_status status =
+            inmo_seen_mask(stretch->snapshot->model, graph, stretch->query->include_seen, &stretch->unliked, error);
+        if (status)
+            return status;
+        job->mask[masks++] = &stretch->unliked;
+    }
     job->who = stretch->who;
     job->top_item = stretch->top_item;
     job->top_score = stretch->top_score;

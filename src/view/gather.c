@@ -45,6 +45,16 @@ struct limits {
     int64_t seen, deny, allow;
 };
 
+/* Adds what the person has seen without choosing it; chosen items are left to include_seen. */
+static int32_t add_unliked(const struct inmo_person *person, const int32_t *unliked, int32_t unliked_count,
+                           int32_t *closed, int32_t at)
+{
+    for (int32_t n = 0; n < unliked_count; n++)
+        if (!inmo_holds(person->seen, person->seen_count, unliked[n]))
+            closed[at++] = unliked[n];
+    return at;
+}
+
 static struct limits limits_of(const struct inmo_list_task *task)
 {
     const struct inmo_rows_query *rows = task->rows;
@@ -57,8 +67,8 @@ static struct limits limits_of(const struct inmo_list_task *task)
                            (int64_t)task->query->allow_count};
 }
 
-/* Lists the items that may not be recommended (history, deny list, forgotten since the snapshot) and, if the query
- * has an allow list, those that may. */
+/* Lists the items that may not be recommended (history, seen, deny list, forgotten since the snapshot) and, if the
+ * query has an allow list, those that may. */
 static enum inmo_status limit(const struct inmo_list_request *request, struct inmo_list_task *task,
                               struct inmo_error *error)
 {
@@ -67,10 +77,11 @@ static enum inmo_status limit(const struct inmo_list_request *request, struct in
     const struct inmo_numbers *gone = &request->view->overlay.gone;
     struct limits most = limits_of(task);
     int *unknown = &task->list->unknown_items;
-    int32_t seen = 0, count;
+    int32_t seen = 0, count, unliked_count;
+    const int32_t *unliked = inmo_seen_of(&request->view->seen, task->person.asked, &unliked_count);
     task->limited = rows ? rows->allow != NULL : query->allow != NULL;
-    task->closed =
-        inmo_work_take(request->work, (size_t)(most.seen + most.deny + gone->count), sizeof *task->closed);
+    task->closed = inmo_work_take(request->work, (size_t)(most.seen + most.deny + gone->count + unliked_count),
+                                  sizeof *task->closed);
     task->allowed = inmo_work_take(request->work, task->limited ? (size_t)most.allow : 0, sizeof *task->allowed);
     if (!task->closed || !task->allowed)
         return inmo_fail_memory(error, "the recommendations");
@@ -82,6 +93,7 @@ static enum inmo_status limit(const struct inmo_list_request *request, struct in
         memcpy(task->closed, task->person.seen, (size_t)(seen = (int32_t)most.seen) * sizeof *task->closed);
     count = rows ? take_items(rows->deny, most.deny, task->closed, seen)
                  : find_items(request->view, query->deny, query->deny_count, task->closed, seen, unknown);
+    count = add_unliked(&task->person, unliked, unliked_count, task->closed, count);
     if (gone->count > 0)
         memcpy(task->closed + count, gone->number, (size_t)gone->count * sizeof *task->closed);
     count += gone->count;

@@ -137,7 +137,7 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
     job->who = stretch->who;
     job->top_item = stretch->item;
     job->top_score = stretch->score;
-    if (!stretch->query->include_seen)
+    if (!stretch->query->include_seen || snapshot->model->seen.offset)
         job->mask[masks++] = &stretch->seen;
     if (stretch->query->exclude_past)
         job->mask[masks++] = &stretch->past;
@@ -163,6 +163,7 @@ static enum inmo_status lay_out(struct stretch *stretch, struct inmo_error *erro
     const struct inmo_rows_query *query = stretch->query;
     const struct inmo_graph *graph = stretch->snapshot->graph;
     int64_t history = 0, seen = 0;
+    int32_t unliked;
     for (int32_t n = 0; n < stretch->count; n++) {
         int64_t person = stretch->first + n, length = query->offset[person + 1] - query->offset[person];
         int64_t user = query->user ? query->user[person] : -1;
@@ -171,7 +172,8 @@ static enum inmo_status lay_out(struct stretch *stretch, struct inmo_error *erro
         history += user < 0                                        ? length
                    : stretch->needs_history && user < graph->users ? inmo_graph_degree(graph, (int32_t)user)
                                                                    : 0;
-        seen += query->include_seen ? 0 : length;
+        inmo_seen_in_model(stretch->snapshot->model, (int32_t)user, &unliked);
+        seen += (query->include_seen ? 0 : length) + unliked;
     }
     inmo_free(stretch->history_item);
     inmo_free(stretch->seen_item);
@@ -189,6 +191,7 @@ static int is_alone(const struct stretch *stretch, int64_t user)
         (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
         return 1;
     return user >= 0 && (user >= snapshot->graph->users || inmo_overlay_change(overlay, (int32_t)user) ||
+                         inmo_seen_has_changed(&stretch->view->seen, (int32_t)user) ||
                          inmo_snapshot_is_gone(snapshot, (int32_t)user) ||
                          !inmo_is_served(snapshot->model, &snapshot->bound, (int32_t)user) ||
                          inmo_user_falls_back(snapshot->model, &snapshot->bound, (int32_t)user));
@@ -203,7 +206,9 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
     const struct inmo_rows_query *query = stretch->query;
     struct inmo_row row = inmo_rows_person(query, stretch->first + n);
     int32_t *history = stretch->history_item + stretch->history_offset[n];
-    int32_t *seen = stretch->seen_item + stretch->seen_offset[n], kept = 0;
+    int32_t *seen = stretch->seen_item + stretch->seen_offset[n], kept = 0, unliked_count;
+    const int32_t *unliked = inmo_seen_in_model(snapshot->model, row.user, &unliked_count);
+    struct inmo_csr chosen = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
     const float *r = NULL;
     stretch->history_count[n] = stretch->seen_count[n] = 0;
     stretch->how[n] = (uint8_t)(is_alone(stretch, row.user) ? ALONE : TOGETHER);
@@ -236,8 +241,11 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
         for (int64_t e = 0; e < length; e++)
             if (item[e] >= 0 && item[e] < graph->items)
                 seen[kept++] = item[e];
-        stretch->seen_count[n] = (int32_t)inmo_ascending(seen, kept);
     }
+    for (int32_t e = 0; e < unliked_count; e++) /* chosen ones are left to the caller, as without them */
+        if (!inmo_csr_has(&chosen, row.user, graph->users + unliked[e]))
+            seen[kept++] = unliked[e];
+    stretch->seen_count[n] = (int32_t)inmo_ascending(seen, kept);
     return INMO_OK;
 }
 
