@@ -77,7 +77,7 @@ check_inside() {
     touch /var/lib/inmo/kept
     dpkg -r inmo libinmo-dev libinmo0
     [ -e /etc/inmo/serve.conf ] && [ -e /var/lib/inmo/kept ] || fail "removing the packages removes what is kept"
-    command -v inmo >/dev/null && fail "the program is left"
+    [ ! -e /usr/bin/inmo ] || fail "the program is left"
     dpkg -P inmo libinmo-dev libinmo0
     list_files >/tmp/after
     comm -13 /tmp/before /tmp/after >/tmp/left
