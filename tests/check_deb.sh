@@ -25,10 +25,11 @@ has() { grep "$@" >/dev/null; }
 
 # ---- Inside: the packages are in /packages, / is the system to install into --------------------------------------
 
-# Names of everything that may be left behind; the package manager's own records change.
+# Names of everything that may be left behind; the package manager's own records change. Only where packages put files:
+# elsewhere the system below the overlay is in use.
 list_files() {
-    find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /packages -o -path /var/lib/dpkg \
-        -o -path /var/lib/apt -o -path /var/cache -o -path /var/log -o -path /run -o -path /root \) -prune -o -print | sort
+    find /etc /usr /opt /srv /var -xdev \( -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache -o -path /var/log \
+        -o -path /var/tmp \) -prune -o -print | sort
 }
 
 check_inside() {
