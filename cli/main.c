@@ -50,6 +50,9 @@ static enum inmo_status run_command(const struct cli_command *command, int argc,
     cli_options_start(&options, command);
     options.argc = argc;
     options.argv = argv;
+    for (int n = 2; n < argc && strcmp(argv[n], "--"); n++)
+        if (!strcmp(argv[n], "--json") && cli_find(&options, "json"))
+            cli_errors_as_json(); /* also for what is wrong in the command line itself */
     status = cli_parse(&options, argc - 2, argv + 2, error);
     if (!status && options.help) {
         cli_print_command_help(stdout, &options);

@@ -15,13 +15,15 @@ struct train_settings {
     struct cli_common common;
     struct cli_data_options data;
     struct cli_training training;
-    const char *output;
+    const char *output, *titles;
     int no_checkpoint, keep_checkpoint;
 };
 
 #define AT(member) offsetof(struct train_settings, member)
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "MODEL", "File for the trained model."},
+    {"titles", 's', AT(titles), 0, 0, NULL, "Output", "FILE",
+     "Keep this file of ids, titles and further columns of items (movies.csv) in the model."},
 };
 /* Listed after the library's checkpoint options, under the same heading. */
 static const struct inmo_setting run_rows[] = {
@@ -123,6 +125,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct train_settings *settings = structure;
     struct inmo_dataset *dataset = NULL;
     struct inmo_model *model = NULL;
+    struct inmo_titles *titles = NULL;
     struct inmo_train_report report = {0};
     struct inmo_model_info info;
     char *checkpoint = NULL;
@@ -137,6 +140,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         settings->training.train.checkpoint = checkpoint;
     }
     status = check_outputs(settings, error);
+    if (!status && settings->titles)
+        status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
     if (!status)
         status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
     if (!status)
@@ -145,6 +150,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
     damaged = dataset && status == INMO_FORMAT && settings->training.train.resume;
     cli_hooks_end();
+    if (!status && titles)
+        status = inmo_model_keep_titles(model, titles, error);
     if (!status)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
     if (!status && settings->training.train.checkpoint && !settings->keep_checkpoint)
@@ -166,6 +173,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         fprintf(stderr, "inmo: the checkpoint is %s\n", settings->training.train.checkpoint);
         cli_print_go_on(options, "--resume");
     }
+    inmo_titles_free(titles);
     inmo_model_free(model);
     inmo_dataset_free(dataset);
     free(checkpoint);

@@ -13,7 +13,7 @@ from typing import Any, Dict, Type
 
 from ._errors import error_of
 
-ABI = 0  # INMO_ABI of the inmo.h that the structures below follow
+ABI = 1  # INMO_ABI of the inmo.h that the structures below follow
 
 
 class ErrorRecord(c.Structure):
@@ -128,7 +128,7 @@ class TuneTrial(c.Structure):
 
 class Metrics(c.Structure):
     _fields_ = [("k", c.c_int)] + [
-        (name, c.c_double) for name in ("recall", "precision", "ndcg", "hit_rate", "mrr", "map", "coverage")
+        (name, c.c_double) for name in ("recall", "precision", "ndcg", "hit_rate", "mrr", "map", "coverage", "novelty", "diversity")
     ]
 
 
@@ -175,6 +175,7 @@ class Query(c.Structure):
         ("allow_count", c.c_size_t),
         ("deny", c.POINTER(c.c_char_p)),
         ("deny_count", c.c_size_t),
+        ("rules", c.c_void_p),
     ]
 
 
@@ -193,6 +194,7 @@ class RowsQuery(c.Structure):
         ("allow_count", c.c_size_t),
         ("deny", c.c_void_p),
         ("deny_count", c.c_size_t),
+        ("rules", c.c_void_p),
     ]
 
 
