@@ -65,6 +65,11 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error);
 
+/* Adds to the error of a file that is no model what it may be instead. */
+void cli_hint_no_model(const char *path, struct inmo_error *error);
+/* Adds to the error of an unknown user that there is an item of that id, and the other way round. */
+void cli_hint_swapped(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error);
+
 /* A model with its training data and the logs observed since. */
 struct cli_view_options {
     struct cli_strings observed;

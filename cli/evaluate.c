@@ -131,7 +131,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     int raw = 0;
     enum inmo_status status = inmo_model_load(options->argument.value[0], &model, error);
 
-    if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) && S_ISDIR(found.st_mode))
+    if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) &&
+        (S_ISDIR(found.st_mode) || strstr(error->message, "does not begin as one")))
         cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
     if (!status)
         status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);

@@ -226,6 +226,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         query.items = unseen ? history.value : NULL;
         query.item_count = history.count;
         status = inmo_explain(view.view, &query, settings->item, &explanation, error);
+        if (status)
+            cli_hint_swapped(view.view, settings->user, settings->item, error);
     }
     if (!status)
         status = find_owned(view.view, &query, settings->item, &answer.owned, error);

@@ -133,6 +133,8 @@ static enum inmo_status recommend_each(struct recommending *run, struct inmo_err
         struct inmo_error why = {0};
         run->query.user = users->value[n];
         status = recommend_one(run, NULL, &why);
+        if (status)
+            cli_hint_swapped(run->view, users->value[n], NULL, &why);
         if ((status == INMO_UNKNOWN || status == INMO_UNSUPPORTED) && users->count > 1) {
             cli_lists_put_problem(&run->lists, users->value[n], &why);
             run->problem = run->problem ? run->problem : status;

@@ -80,6 +80,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = cli_open_titles(&settings->titles, settings->view.read.encoding, view.model, error);
     if (!status)
         status = inmo_similar(view.view, settings->item, settings->user, settings->k, &list, error);
+    if (status && view.view)
+        cli_hint_swapped(view.view, settings->user, settings->item, error);
     if (!status && settings->common.json)
         print_json(settings, list);
     else if (!status)

@@ -109,7 +109,7 @@ static void print_text(const struct train_settings *settings, const struct inmo_
     printf("%s: %s, %s parameters\n", settings->output, info->name, cli_thousands(info->parameters, number));
     printf("  epochs      %d", report->epochs);
     if (report->best_epoch >= 0)
-        printf(" (the model has the parameters of epoch %d)", report->best_epoch);
+        printf(" (the model has the parameters of epoch %d)", report->best_epoch + 1);
     printf(", stopped by %s\n", report->stopped ? report->stopped : "?");
     if (isfinite(report->best_score))
         printf("  validation  ndcg@20 %.4f\n", report->best_score);
@@ -184,10 +184,11 @@ const struct cli_command cli_train = {
     .name = "train",
     .arguments = "DATA",
     .summary = "train a model on a data set or a raw log",
-    .description = "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and the "
-                   "split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
-                   "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
-                   "are those of inmo-lightgcn; other models and recipes have their own.",
+    .description =
+        "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and the "
+        "split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
+        "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
+        "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another.",
     .examples = "  inmo train data -o model.inmo\n"
                 "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
                 "  inmo train log.csv -o model.inmo --epochs 50 --max-seconds 600\n"

@@ -423,6 +423,8 @@ static inline enum inmo_status inmo_train_options_init(struct inmo_train_options
  * like NULL: for the one nearest in size and density. NULL: the paper has no such data set. */
 INMO_API const char *inmo_recipe_for(const char *like, int64_t users, int64_t items, int64_t interactions);
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
+/* Whether a model looks at the setting of this name: 1, also if no row has the name; 0 if it leaves it alone. */
+INMO_API int inmo_train_setting_applies(const char *setting, const char *model);
 /* Number of leading rows that determine the model's bytes and are stored in its file; the others only control the
  * run. */
 INMO_API size_t inmo_train_settings_of_model(void);
