@@ -3,6 +3,7 @@
 #define INMO_CLI_COMMON_H
 
 #include "base/file.h"
+#include "data/output.h"
 #include "inmo.h"
 #include "options.h"
 
@@ -39,6 +40,8 @@ void cli_may_end(int may);
 void cli_note(enum inmo_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints "inmo: message" on standard error, once: clears the message. */
 void cli_print_error(struct inmo_error *error);
+/* From now on as {"error": {"code": 6, "name": "UNKNOWN", "message": "..."}} on a line of its own. */
+void cli_errors_as_json(void);
 /* "4:12", "1:02:33" */
 void cli_duration(double seconds, char *text, size_t size);
 
@@ -65,6 +68,10 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
 void cli_say_kept(const struct inmo_dataset *dataset);
 /* The same as a JSON object. */
 json_t *cli_kept_json(const struct inmo_dataset *dataset);
+/* Adds to the error of a file that is no model what it may be instead. */
+void cli_hint_no_model(const char *path, struct inmo_error *error);
+/* Adds to the error of an unknown user that there is an item of that id, and the other way round. */
+void cli_hint_swapped(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error);
 
 /* A model with its training data and the logs observed since. */
 struct cli_view_options {
@@ -112,10 +119,12 @@ void cli_print_go_on(const struct cli_options *options, const char *more);
 
 /* ---- output.c: results --------------------------------------------------------------------------------------- */
 
-/* A file written aside and renamed (base/file.h); "-" and NULL are standard output. */
+/* A file written aside and renamed (base/file.h); "-" and NULL are standard output. A name that ends in .gz or .zst
+ * is packed on the way (data/output.h). */
 struct cli_output {
     FILE *stream;
-    struct inmo_new_file file; /* without a path for standard output */
+    struct inmo_new_file file;  /* without a path for standard output and packed files */
+    struct cli_packed *packed;  // NULL: it is not
 };
 enum inmo_status cli_output_open(struct cli_output *output, const char *path, int force, struct inmo_error *error);
 /* One output, or two that belong together: both take their place, or neither. */
@@ -136,6 +145,8 @@ enum inmo_status cli_check_memory(struct inmo_error *error);
 json_t *cli_json_text(const char *text);
 /* NaN becomes null. */
 json_t *cli_json_number(double number);
+/* {"code": 6, "name": "UNKNOWN", "message": "..."} */
+json_t *cli_json_error(enum inmo_status code, const char *message);
 /* Parses the JSON text of a library structure; null if it is not JSON. */
 json_t *cli_json_parsed(const char *text);
 /* Writes the value and a new line, pretty or on one line, and drops it; nothing when memory was short. */

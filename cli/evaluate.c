@@ -1,6 +1,7 @@
 /* evaluate.c - inmo evaluate: ranking quality on held-out interactions. */
 #include "common.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,10 +17,15 @@ static const struct {
     const char *name;
     size_t offset;
 } metric[] = {
-    {"recall", offsetof(struct inmo_metrics, recall)},     {"precision", offsetof(struct inmo_metrics, precision)},
-    {"ndcg", offsetof(struct inmo_metrics, ndcg)},         {"hit_rate", offsetof(struct inmo_metrics, hit_rate)},
-    {"mrr", offsetof(struct inmo_metrics, mrr)},           {"map", offsetof(struct inmo_metrics, map)},
+    {"recall", offsetof(struct inmo_metrics, recall)},
+    {"precision", offsetof(struct inmo_metrics, precision)},
+    {"ndcg", offsetof(struct inmo_metrics, ndcg)},
+    {"hit_rate", offsetof(struct inmo_metrics, hit_rate)},
+    {"mrr", offsetof(struct inmo_metrics, mrr)},
+    {"map", offsetof(struct inmo_metrics, map)},
     {"coverage", offsetof(struct inmo_metrics, coverage)},
+    {"novelty", offsetof(struct inmo_metrics, novelty)},
+    {"diversity", offsetof(struct inmo_metrics, diversity)},
 };
 enum { METRICS = sizeof metric / sizeof *metric };
 
@@ -92,7 +98,10 @@ static void print_text(const struct cli_options *options, const struct evaluate_
             printf("%-*s  %9s  %4d", (int)widest, n ? "" : group->name, n ? "" : cli_thousands(group->users, users),
                    group->at[n].k);
             for (size_t m = 0; m < METRICS; m++)
-                printf("  %9.4f", value_of(&group->at[n], m));
+                if (isnan(value_of(&group->at[n], m)))
+                    printf("  %9s", "-");
+                else
+                    printf("  %9.4f", value_of(&group->at[n], m));
             putchar('\n');
         }
     }
@@ -161,7 +170,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     int raw = 0;
     enum inmo_status status = inmo_model_load(options->argument.value[0], &model, error);
 
-    if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) && S_ISDIR(found.st_mode))
+    if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) &&
+        (S_ISDIR(found.st_mode) || strstr(error->message, "does not begin as one")))
         cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
     if (!status)
         preparation = follow_model(options, model, &settings->data);
@@ -198,7 +208,9 @@ const struct cli_command cli_evaluate = {
     .arguments = "MODEL DATA",
     .summary = "measure recall, precision, NDCG and more on the test part",
     .description = "Ranks all items for every user with test items, except those of the training and validation "
-                   "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP and coverage at each k, for all "
+                   "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP, coverage, novelty (bits of "
+                   "surprise: rare items have more) "
+                   "and diversity (how few users two items of a list share) at each k, for all "
                    "users and for groups of users. In the inductive scenarios new interactions are observed, "
                    "unless --without-new is given, without retraining.\n\nA raw log is split as the model's data "
                    "was (--split, --by and --seed override it), so that nothing the model was trained on is in the "

@@ -15,13 +15,15 @@ struct train_settings {
     struct cli_common common;
     struct cli_data_options data;
     struct cli_training training;
-    const char *output;
+    const char *output, *titles;
     int no_checkpoint, keep_checkpoint;
 };
 
 #define AT(member) offsetof(struct train_settings, member)
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "MODEL", "File for the trained model."},
+    {"titles", 's', AT(titles), 0, 0, NULL, "Output", "FILE",
+     "Keep this file of ids, titles and further columns of items (movies.csv) in the model."},
 };
 /* Listed after the library's checkpoint options, under the same heading. */
 static const struct inmo_setting run_rows[] = {
@@ -107,7 +109,7 @@ static void print_text(const struct train_settings *settings, const struct inmo_
     printf("%s: %s, %s parameters\n", settings->output, info->name, cli_thousands(info->parameters, number));
     printf("  epochs      %d", report->epochs);
     if (report->best_epoch >= 0)
-        printf(" (the model has the parameters of epoch %d)", report->best_epoch);
+        printf(" (the model has the parameters of epoch %d)", report->best_epoch + 1);
     printf(", stopped by %s\n", report->stopped ? report->stopped : "?");
     if (isfinite(report->best_score))
         printf("  validation  ndcg@20 %.4f\n", report->best_score);
@@ -123,6 +125,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct train_settings *settings = structure;
     struct inmo_dataset *dataset = NULL;
     struct inmo_model *model = NULL;
+    struct inmo_titles *titles = NULL;
     struct inmo_train_report report = {0};
     struct inmo_model_info info;
     char *checkpoint = NULL;
@@ -137,6 +140,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         settings->training.train.checkpoint = checkpoint;
     }
     status = check_outputs(settings, error);
+    if (!status && settings->titles)
+        status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
     if (!status)
         status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
     if (!status)
@@ -147,6 +152,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
     damaged = dataset && status == INMO_FORMAT && settings->training.train.resume;
     cli_hooks_end();
+    if (!status && titles)
+        status = inmo_model_keep_titles(model, titles, error);
     if (!status)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
     if (!status && settings->training.train.checkpoint && !settings->keep_checkpoint)
@@ -168,6 +175,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         fprintf(stderr, "inmo: the checkpoint is %s\n", settings->training.train.checkpoint);
         cli_print_go_on(options, "--resume");
     }
+    inmo_titles_free(titles);
     inmo_model_free(model);
     inmo_dataset_free(dataset);
     free(checkpoint);
@@ -178,10 +186,11 @@ const struct cli_command cli_train = {
     .name = "train",
     .arguments = "DATA",
     .summary = "train a model on a data set or a raw log",
-    .description = "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and the "
-                   "split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
-                   "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
-                   "are those of inmo-lightgcn; other models and recipes have their own.",
+    .description =
+        "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and the "
+        "split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
+        "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
+        "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another.",
     .examples = "  inmo train data -o model.inmo\n"
                 "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
                 "  inmo train log.csv -o model.inmo --epochs 50 --max-seconds 600\n"

@@ -33,10 +33,10 @@
 extern "C" {
 #endif
 
-/* The version compiled against, and the number in the shared library's name (libinmo.so.0). The number grows when a
+/* The version compiled against, and the number in the shared library's name (libinmo.so.1). The number grows when a
  * call or a structure the library hands out changes. A structure that the caller fills knows its size (below). */
 #define INMO_VERSION "0.1.0"
-#define INMO_ABI 0
+#define INMO_ABI 1
 
 #if defined(__GNUC__)
 #define INMO_API __attribute__((visibility("default")))
@@ -216,6 +216,28 @@ struct inmo_ids {
 INMO_API enum inmo_status inmo_ids_read(const char *path, const char *encoding, struct inmo_ids **ids,
                                         struct inmo_error *error);
 INMO_API void inmo_ids_free(struct inmo_ids *ids);
+
+/* A file about items: an id, what people call it, and any further columns (genres, brand, price). */
+struct inmo_titles;
+struct inmo_titles_info {
+    int64_t count;             /* items */
+    int columns, id, title;    /* how many, and which of them are the id and the title */
+    const char *const *column; /* (columns) names, of the header or "id", "title", "column3" */
+};
+/* Reads CSV, TSV, MovieLens' :: and |, with or without a header, also compressed; separator and columns are found
+ * by looking: by the names of the header, else the first column is the id and the second the title. Of an item that
+ * is there twice, the first line counts. Text that is not UTF-8 is taken for Latin-1. path "-" is standard input;
+ * encoding as in struct inmo_read_options. Errors: IO, INPUT (names file and line), USAGE (encoding), MEMORY. */
+INMO_API enum inmo_status inmo_titles_read(const char *path, const char *encoding, struct inmo_titles **titles,
+                                           struct inmo_error *error);
+INMO_API void inmo_titles_free(struct inmo_titles *titles);
+INMO_API void inmo_titles_info(const struct inmo_titles *titles, struct inmo_titles_info *info);
+/* The row of an item's id, from 0; -1: not there. */
+INMO_API int64_t inmo_titles_row(const struct inmo_titles *titles, const char *id);
+/* What stands in a column of a row; never NULL. */
+INMO_API const char *inmo_titles_cell(const struct inmo_titles *titles, int64_t row, int column);
+/* The title of an item; NULL if it has none, or if titles is NULL. */
+INMO_API const char *inmo_titles_of(const struct inmo_titles *titles, const char *id);
 
 INMO_API void inmo_log_free(struct inmo_log *log);
 INMO_API int64_t inmo_log_count(const struct inmo_log *log);
@@ -412,6 +434,8 @@ static inline enum inmo_status inmo_train_options_init(struct inmo_train_options
  * like NULL: for the one nearest in size and density. NULL: the paper has no such data set. */
 INMO_API const char *inmo_recipe_for(const char *like, int64_t users, int64_t items, int64_t interactions);
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
+/* Whether a model looks at the setting of this name: 1, also if no row has the name; 0 if it leaves it alone. */
+INMO_API int inmo_train_setting_applies(const char *setting, const char *model);
 /* Number of leading rows that determine the model's bytes and are stored in its file; the others only control the
  * run. */
 INMO_API size_t inmo_train_settings_of_model(void);
@@ -532,6 +556,13 @@ INMO_API enum inmo_status inmo_model_save(const struct inmo_model *model, const 
 /* Maps the file after checking version, sizes and checksum. Errors: IO, FORMAT. */
 INMO_API enum inmo_status inmo_model_load(const char *path, struct inmo_model **model, struct inmo_error *error);
 
+/* Puts a copy of the titles into the model, which is saved with it; NULL takes them out. Not while views of the
+ * model are in use. Errors: MEMORY. */
+INMO_API enum inmo_status inmo_model_keep_titles(struct inmo_model *model, const struct inmo_titles *titles,
+                                                 struct inmo_error *error);
+/* The titles in the model; NULL: none. */
+INMO_API const struct inmo_titles *inmo_model_titles(const struct inmo_model *model);
+
 /* ---- 5. Evaluate ------------------------------------------------------------------------------------------- */
 
 struct inmo_eval_options {
@@ -556,6 +587,9 @@ INMO_API const struct inmo_setting *inmo_eval_settings(size_t *count);
 struct inmo_metrics {
     int k;
     double recall, precision, ndcg, hit_rate, mrr, map, coverage; /* 0..1; coverage: share of items in any list */
+    double novelty; /* mean of -log2 of the share of users who chose a listed item, in bits */
+    /* 1 - mean cosine of two items of a list by their users, over at most 1000 lists; NaN for k 1 */
+    double diversity;
 };
 struct inmo_group {
     const char *name;              /* "all", "new-users", "new-items", "old-users", "history 10-19", ... */
@@ -656,6 +690,42 @@ struct inmo_freshness {
 };
 INMO_API void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *freshness);
 
+/* Rules for lists: which items may be in them by the columns of the titles, which are preferred, how many of a
+ * kind, and how different they are. Made once for a view and used by any number of queries and threads at once.
+ *
+ * A cell of the titles may have several values: "Action|Comedy". Case does not matter, nor does a plural s in the
+ * name of a column. Items that the titles do not have match no value, are not boosted and count in no quota.
+ *
+ * where is exact: it leaves only such items. boost, at_most and diversity choose again from the best candidates of
+ * the model: an item beyond them does not come in. Diversity is maximal marginal relevance on the cosines of the
+ * items' vectors (docs/math.md#re-ranking); the scores in a list are the model's, boosted, so they need not
+ * descend. */
+struct inmo_rules;
+struct inmo_rule_options {
+    size_t size;              /* set by inmo_rule_options_init */
+    const char *const *where; /* "genre=jazz", "genre=jazz|blues" (one of them), "genre!=jazz"; all must hold */
+    size_t where_count;
+    const char *const *boost; /* "genre=jazz:1.2": a score s becomes s + 0.2 |s|; factors are multiplied */
+    size_t boost_count;
+    const char *const *at_most; /* "3:genre": at most three items of any one genre in a list */
+    size_t at_most_count;
+    double diversity; /* 0 (default): by score alone; 1: as different as possible */
+    int candidates;   /* items to choose from; 0 (default): five times k, at least 100 */
+};
+INMO_API void inmo_rule_options_init_sized(struct inmo_rule_options *options, size_t size);
+static inline void inmo_rule_options_init(struct inmo_rule_options *options)
+{
+    inmo_rule_options_init_sized(options, sizeof *options);
+}
+/* titles may be NULL if only diversity is asked for. Items that come into the view later have no title for the
+ * rules. Errors: USAGE (names the rule, and the columns there are), UNSUPPORTED (diversity with a model without
+ * vectors: popular, item-knn, ease, gf-cf, mult-vae), MEMORY. */
+INMO_API enum inmo_status inmo_rules_create(const struct inmo_view *view, const struct inmo_titles *titles,
+                                            const struct inmo_rule_options *options, struct inmo_rules **rules,
+                                            struct inmo_error *error);
+/* No query that uses them may be running. */
+INMO_API void inmo_rules_free(struct inmo_rules *rules);
+
 struct inmo_query {
     size_t size;              /* set by inmo_query_init */
     const char *user;         /* a user in the view, or NULL */
@@ -667,6 +737,7 @@ struct inmo_query {
     size_t allow_count;
     const char *const *deny; /* items never to recommend */
     size_t deny_count;
+    const struct inmo_rules *rules; /* filters, boosts, quotas and diversity (below); default NULL: none */
 };
 INMO_API void inmo_query_init_sized(struct inmo_query *query, size_t size);
 static inline void inmo_query_init(struct inmo_query *query)
@@ -722,6 +793,7 @@ struct inmo_rows_query {
     size_t allow_count;
     const int32_t *deny; /* items never to recommend */
     size_t deny_count;
+    const struct inmo_rules *rules; /* as in struct inmo_query */
 };
 INMO_API void inmo_rows_query_init_sized(struct inmo_rows_query *query, size_t size);
 static inline void inmo_rows_query_init(struct inmo_rows_query *query)

@@ -13,7 +13,7 @@ from typing import Any, Dict, Type
 
 from ._errors import error_of
 
-ABI = 0  # INMO_ABI of the inmo.h that the structures below follow
+ABI = 1  # INMO_ABI of the inmo.h that the structures below follow
 
 
 class ErrorRecord(c.Structure):
@@ -128,7 +128,7 @@ class TuneTrial(c.Structure):
 
 class Metrics(c.Structure):
     _fields_ = [("k", c.c_int)] + [
-        (name, c.c_double) for name in ("recall", "precision", "ndcg", "hit_rate", "mrr", "map", "coverage")
+        (name, c.c_double) for name in ("recall", "precision", "ndcg", "hit_rate", "mrr", "map", "coverage", "novelty", "diversity")
     ]
 
 
@@ -175,6 +175,7 @@ class Query(c.Structure):
         ("allow_count", c.c_size_t),
         ("deny", c.POINTER(c.c_char_p)),
         ("deny_count", c.c_size_t),
+        ("rules", c.c_void_p),
     ]
 
 
@@ -193,6 +194,7 @@ class RowsQuery(c.Structure):
         ("allow_count", c.c_size_t),
         ("deny", c.c_void_p),
         ("deny_count", c.c_size_t),
+        ("rules", c.c_void_p),
     ]
 
 
@@ -298,6 +300,11 @@ _CALLS: Dict[str, Any] = {
     "model_ids": (None, [_pointer, c.POINTER(IdTable), c.POINTER(IdTable)]),
     "model_tensor": (_int, [_pointer, _size, c.POINTER(TensorInfo)]),
     "model_save": ("status", [_pointer, _text, _int]),
+    "titles_read": ("status", [_text, _text, c.POINTER(_pointer)]),
+    "titles_free": (None, [_pointer]),
+    "titles_of": (_text, [_pointer, _text]),
+    "model_keep_titles": ("status", [_pointer, _pointer]),
+    "model_titles": (_pointer, [_pointer]),
     "model_load": ("status", [_text, c.POINTER(_pointer)]),
     "tune": ("status", [_pointer, _pointer, _pointer, _text, _hooks, c.POINTER(_pointer)]),
     "tune_report_free": (None, [_pointer]),

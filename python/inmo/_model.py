@@ -123,6 +123,15 @@ class Model:
         """Lists for many people in one parallel call: see :meth:`View.recommend_many`."""
         return self.live.recommend_many(*arguments, **keywords)
 
+    def save_lists(self, *arguments: Any, **keywords: Any) -> None:
+        """Writes the lists of many users as a Parquet file: see :meth:`View.save_lists`."""
+        self.live.save_lists(*arguments, **keywords)
+
+    def title(self, item: Any) -> Optional[str]:
+        """What people call an item, if the model was trained with ``titles``; else None."""
+        found = lib.titles_of(lib.model_titles(self._pointer), encode(item, "item"))
+        return None if found is None else found.decode()
+
     def similar(self, *arguments: Any, **keywords: Any) -> Recommendations:
         """The nearest items or users: see :meth:`View.similar`."""
         return self.live.similar(*arguments, **keywords)
@@ -286,6 +295,7 @@ def train(
     like: Optional[str] = None,
     progress: Optional[bool] = None,
     callback: Optional[Callback] = None,
+    titles: Any = None,
     **options: Any,
 ) -> Model:
     """Trains a model on a :class:`Dataset`, a prepared directory, a sparse matrix, or anything that :func:`prepare` takes.
@@ -293,7 +303,8 @@ def train(
     Options are those of ``inmo train``, with underscores: ``inmo.options("train", model=...)`` lists them with their defaults for
     a model. Raw data is split 90/10/0 first, and takes the options of reading and preparing, too. Ctrl-C stops with a
     KeyboardInterrupt; with ``checkpoint="file"``, the same call with ``resume=True`` goes on. ``callback`` is told stage, done,
-    total, seconds, loss and validation score now and then; what it raises ends the training.
+    total, seconds, loss and validation score now and then; what it raises ends the training. ``titles`` is a file with ids, titles
+    and any further columns of items, which the model keeps.
 
     >>> import inmo
     >>> pairs = [(user, item) for user in range(40) for item in range(30) if (user * item) % 7 < 3]
@@ -306,12 +317,19 @@ def train(
     aliases: Dict[str, Any] = {word: options.pop(word) for word in ("templates", "lr") if word in options}
     to_train, to_read, to_prepare = split_options(options, "train", "read", "prepare", also=("model", "recipe", "like"))
     training_options(model, recipe, None, {**aliases, **to_train})  # faults before the data is read
+    names = c.c_void_p()
+    if titles is not None:
+        lib.titles_read(os.fsencode(titles), None, names)
+    keeper = Owner(names, lib.titles_free)
     data = _data_for_training(data, {**to_read, **to_prepare}, progress)
     filled = training_options(model, recipe, like, {**aliases, **to_train}, data)
     pointer, report = c.c_void_p(), library.TrainReport()
     with Watch(progress, callback) as watch:
         lib.train(data._pointer, filled.block, watch.hooks, pointer, report)
-    return Model(pointer, _report(report))
+    trained = Model(pointer, _report(report))
+    if titles is not None:
+        lib.model_keep_titles(trained._pointer, keeper.pointer)
+    return trained
 
 
 class _TuneOptions(c.Structure):

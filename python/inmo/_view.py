@@ -147,6 +147,36 @@ class View:
             raise UsageError(f"rows: found {given.items} columns, expected the {len(self.model.items)} of Model.items")
         return self.rank(None, given.offset, given.item, k, include_seen, progress=progress)
 
+    def save_lists(
+        self, path: Any, users: Optional[Sequence[Id]] = None, k: int = 20, include_seen: bool = False
+    ) -> None:
+        """Writes the lists of these users (default: all of the model) as a Parquet file.
+
+        A line for each place of a list: user, rank (from 1), item, score, and title if the model has titles. Needs pyarrow.
+        For CSV and JSON there is ``inmo recommend --all-users -o lists.csv``.
+        """
+        _tables.write_parquet(path, self._lists(self.model.users if users is None else users, k, include_seen))
+
+    def _lists(self, users: Sequence[Id], k: int, include_seen: bool) -> Dict[str, Any]:
+        items, scores = self.recommend_many(users=users, k=k, include_seen=include_seen)
+        places = items >= 0
+        names = [self.item_id(number) for number in range(int(items.max(initial=-1)) + 1)]
+        columns: Dict[str, Any] = {
+            "user": [str(user) for user, count in zip(users, places.sum(1)) for _ in range(count)],
+            "rank": (np.nonzero(places)[1] + 1).astype(np.int32),
+            "item": [names[number] for number in items[places]],
+            "score": scores[places],
+        }
+        titles = [self.model.title(name) for name in names]
+        if any(titles):
+            columns["title"] = [titles[number] for number in items[places]]
+        return columns
+
+    def item_id(self, number: int) -> str:
+        """The id of an item by its number in the lists of :meth:`recommend_many`."""
+        found: str = lib.view_item_id(self._pointer, number).decode()
+        return found
+
     def rank(
         self,
         users: Optional[np.ndarray],

@@ -86,8 +86,12 @@ enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *resul
     struct inmo_columns columns = {0};
     char shown[INMO_SHOWN];
     for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
+        size_t length, whole;
         int role = 0;
+        at += strspn(at, " ");
+        whole = length = strcspn(at, ",");
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
         while (role < INMO_ROLES && (strlen(role_name[role]) != length || memcmp(role_name[role], at, length) != 0))
             role++;
         if (role == INMO_ROLES)
@@ -101,7 +105,7 @@ enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *resul
             return inmo_fail(error, INMO_USAGE, "`columns`: found more than %d columns, expected fewer",
                              INMO_COLUMNS_MOST);
         append(&columns, (enum inmo_role)role);
-        at += length;
+        at += whole;
         if (*at == 0)
             break;
     }

@@ -11,6 +11,7 @@
 #include "base/setting.h"
 #include "base/threads.h"
 #include "data/dataset.h"
+#include "eval/beyond.h"
 #include "eval/leak.h"
 #include "eval/metrics.h"
 #include "score/offer.h"
@@ -79,6 +80,7 @@ struct evaluation {
     int32_t *candidate, candidates;
     int32_t *top;     // (count, longest)
     uint8_t *listed;  // (items) in some list
+    int32_t *member;  // (count) lists of the group at hand
 };
 
 /* What is allocated for a report. The public part comes first, so a pointer to it is a pointer to all. */
@@ -216,11 +218,12 @@ static int in_group(const struct evaluation *run, const struct group_rule *rule,
 
 /* Computes the metrics of a group from the lists in run->top. truth is scratch space for a user's test items in the
  * group. */
-static void judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth,
-                        struct report *report)
+static enum inmo_status judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth,
+                                    struct report *report, struct inmo_error *error)
 {
     size_t g = report->head.group_count;
-    int64_t users = 0;
+    int32_t users = 0;
+    enum inmo_status status = INMO_OK;
     memset(report->at[g], 0, sizeof report->at[g]);
     for (int32_t n = 0; n < run->count; n++) {
         int32_t u = run->who[n];
@@ -233,7 +236,7 @@ static void judge_group(struct evaluation *run, const struct group_rule *rule, i
                 truth[wanted++] = run->truth->column[e];
         if (wanted == 0)
             continue;
-        users++;
+        run->member[users++] = n;
         for (int j = 0; j < run->ks; j++)
             inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->k[j], truth, wanted,
                              &report->at[g][j]);
@@ -252,12 +255,16 @@ static void judge_group(struct evaluation *run, const struct group_rule *rule, i
         inmo_metrics_mean(&report->at[g][j], users);
         report->at[g][j].k = run->k[j];
         report->at[g][j].coverage = run->candidates > 0 ? (double)listed / run->candidates : 0;
+        if (!status)
+            status = inmo_beyond_mean(run->graph, run->top, run->longest, run->member, users, run->k[j],
+                                      &report->at[g][j], error);
     }
-    if (users == 0 && g > 0)
-        return;
+    if (status || (users == 0 && g > 0))
+        return status;
     memcpy(report->name[g], rule->name, sizeof rule->name);
     report->group[g] = (struct inmo_group){report->name[g], users, report->at[g]};
     report->head.group_count++;
+    return INMO_OK;
 }
 
 static enum inmo_status judge(struct evaluation *run, int is_test, const struct inmo_hooks *hooks,
@@ -273,26 +280,26 @@ static enum inmo_status judge(struct evaluation *run, int is_test, const struct 
         status = rank_all(run, &rule, hooks, error);
     if (status)
         goto done;
-    judge_group(run, &rule, truth, report);
-    for (int is_new = 1; is_new >= 0 && inductive; is_new--) {
+    status = judge_group(run, &rule, truth, report, error);
+    for (int is_new = 1; is_new >= 0 && inductive && !status; is_new--) {
         struct group_rule users = {.user = data->new_user, .user_value = (uint8_t)is_new, .most = INT64_MAX};
         snprintf(users.name, sizeof users.name, "%s-users", is_new ? "new" : "old");
-        judge_group(run, &users, truth, report);
+        status = judge_group(run, &users, truth, report, error);
     }
-    for (size_t b = 0; b + 1 < sizeof bound / sizeof *bound; b++) {
+    for (size_t b = 0; b + 1 < sizeof bound / sizeof *bound && !status; b++) {
         struct group_rule history = {.least = bound[b], .most = bound[b + 1] - 1};
         if (bound[b + 1] == INT64_MAX)
             snprintf(history.name, sizeof history.name, "history %d+", (int)bound[b]);
         else
             snprintf(history.name, sizeof history.name, "history %d-%d", (int)bound[b], (int)bound[b + 1] - 1);
-        judge_group(run, &history, truth, report);
+        status = judge_group(run, &history, truth, report, error);
     }
     for (int is_new = 1; is_new >= 0 && inductive && !status; is_new--) {
         struct group_rule items = {.item = data->new_item, .item_value = (uint8_t)is_new, .most = INT64_MAX};
         snprintf(items.name, sizeof items.name, "%s-items", is_new ? "new" : "old");
         status = rank_all(run, &items, hooks, error);
         if (!status)
-            judge_group(run, &items, truth, report);
+            status = judge_group(run, &items, truth, report, error);
     }
 done:
     inmo_free(truth);
@@ -303,7 +310,8 @@ static enum inmo_status get_ready(struct evaluation *run, double alpha, struct i
 {
     run->top = inmo_alloc((size_t)run->count * (size_t)run->longest, sizeof *run->top);
     run->listed = inmo_alloc((size_t)run->data->items.count, 1);
-    if (!run->top || !run->listed)
+    run->member = inmo_alloc((size_t)run->count, sizeof *run->member);
+    if (!run->top || !run->listed || !run->member)
         return inmo_fail_memory(error, "evaluation");
     return inmo_scorer_open(&run->scorer, run->model, &run->bound, alpha, 0, error);
 }
@@ -411,6 +419,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
 done:
     inmo_free(report);
     inmo_free(run.candidate);
+    inmo_free(run.member);
     inmo_free(run.listed);
     inmo_free(run.top);
     inmo_scorer_close(&run.scorer);

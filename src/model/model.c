@@ -203,6 +203,7 @@ void inmo_model_free(struct inmo_model *model)
         inmo_free((void *)model->users.text);
         inmo_free((void *)model->users.offset);
     }
+    inmo_titles_free(model->titles);
     inmo_links_free(model->linked);
     inmo_free(model->own);
     inmo_free(model->owned_nodes);

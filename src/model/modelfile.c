@@ -4,6 +4,7 @@
  *     train.offset train.item valid.offset valid.item      interactions among them, by user
  *     extra_users.* extra_items.* seen.offset seen.item    names without training interactions, and what was only
  *                                                          seen, by user; if there are any
+ *     titles                                               the file of titles as one block, if it was kept
  *     links.offset links.item links.weight                 item links, by item of the history, if it has any
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
@@ -16,6 +17,7 @@
 #include "base/number.h"
 #include "base/tensorfile.h"
 #include "data/stored.h"
+#include "data/titles.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -55,7 +57,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
     char links[48], link_neighbours[16], link_ridge[48], link_share[48];
-    struct inmo_tensor tensor[21 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    struct inmo_tensor tensor[22 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[20] = {
         {"model", model->kind->name},
@@ -130,6 +132,11 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         tensor[count++] = model->tensor[n];
     if (provider)
         count += list_parts(model, part, tensor + count);
+    if (model->titles) {
+        size_t size;
+        const char *block = inmo_titles_block(model->titles, &size);
+        tensor[count++] = vector("titles", INMO_U8, (int64_t)size, block);
+    }
     status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, about, tensor, count, error);
     inmo_free(template_item);
     return status;
@@ -322,6 +329,40 @@ static enum inmo_status load_links(const char *path, struct inmo_model *model, s
     return inmo_links_are_sound(model->linked) ? INMO_OK : bad(path, "its links are inconsistent", error);
 }
 
+static enum inmo_status load_titles(const char *path, struct inmo_model *model, struct inmo_error *error)
+{
+    for (size_t n = 0; n < inmo_tensorfile_count(model->file); n++) {
+        const struct inmo_tensor *tensor = inmo_tensorfile_at(model->file, n);
+        if (strcmp(tensor->name, "titles") == 0)
+            return tensor->dtype == INMO_U8 && tensor->columns == 0
+                       ? inmo_titles_from_block(path, tensor->data, (size_t)tensor->rows, &model->titles, error)
+                       : bad(path, "its titles are inconsistent", error);
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_model_keep_titles(struct inmo_model *model, const struct inmo_titles *titles,
+                                        struct inmo_error *error)
+{
+    struct inmo_titles *copy = NULL;
+    enum inmo_status status = INMO_OK;
+    if (titles) {
+        size_t size;
+        const char *block = inmo_titles_block(titles, &size);
+        status = inmo_titles_from_block("the file", block, size, &copy, error);
+    }
+    if (!status) {
+        inmo_titles_free(model->titles);
+        model->titles = copy;
+    }
+    return status;
+}
+
+const struct inmo_titles *inmo_model_titles(const struct inmo_model *model)
+{
+    return model->titles;
+}
+
 enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -351,6 +392,8 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
         status = load_parameters(path, model, &nodes, error);
     if (!status)
         status = load_links(path, model, error);
+    if (!status)
+        status = load_titles(path, model, error);
     if (status)
         goto done;
     model->owned_nodes = nodes;

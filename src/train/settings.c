@@ -154,6 +154,67 @@ const struct inmo_setting *inmo_train_settings(size_t *count)
     return table;
 }
 
+/* Words with a space on either side: " a b " has a. */
+static int has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at++)
+        if (at[-1] == ' ' && at[length] == ' ')
+            return 1;
+    return 0;
+}
+
+int inmo_train_setting_applies(const char *setting, const char *model)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(model);
+    const struct inmo_provider *provider = kind ? kind->provider : NULL;
+    const char *backbone = provider ? kind->backbone->name : "", *own = "";
+    /* Of standalone models, what each of them reads; of the others, who reads what not all of them do. */
+    static const char knn[] = " neighbours similarity shrinkage bm25-k1 bm25-b ";
+    static const char chosen[] = " most-items unobserved l2-exponent low-pass ";
+    static const char run[] =
+        " learning-rate batch least-steps most-steps l2 l2-on dropout graph-dropout self-weight "
+        "contrast attention key-learning-rate annealing eval-alpha init init-scale start "
+        "start-scale loss negatives bce-negatives pretrain temperature schedule storage order "
+        "eval-every valid-users patience epochs lr max-seconds checkpoint checkpoint-seconds "
+        "resume no-checkpoint keep-checkpoint dim layers user-templates item-templates "
+        "templates template-rule popularity walks walk-neighbours links link-neighbours "
+        "link-ridge ";
+    if (!kind || (!has_word(knn, setting) && !has_word(chosen, setting) && !has_word(run, setting)))
+        return 1;
+    if (kind->system) {
+        own = strcmp(kind->name, "item-knn") == 0 ? knn
+              : strcmp(kind->name, "ease") == 0   ? " l2 most-items "
+              : strcmp(kind->name, "gf-cf") == 0  ? " dim low-pass seed "
+              : strcmp(kind->name, "ials") == 0
+                  ? " dim unobserved l2 l2-exponent init-scale epochs patience eval-every valid-users seed "
+                    "max-seconds checkpoint checkpoint-seconds resume no-checkpoint keep-checkpoint "
+              : strcmp(kind->name, "mult-vae") == 0
+                  ? " dim learning-rate lr batch l2 dropout temperature init-scale schedule epochs patience "
+                    "eval-every valid-users seed max-seconds checkpoint checkpoint-seconds resume no-checkpoint "
+                    "keep-checkpoint "
+                  : "";
+        return has_word(own, setting);
+    }
+    if (has_word(knn, setting) || has_word(chosen, setting))
+        return 0;
+    if (has_word(" walks walk-neighbours links link-neighbours link-ridge ", setting))
+        return inmo_kind_takes_walks(kind);
+    if (has_word(" l2-on pretrain ", setting))
+        return kind->head != NULL;
+    if (has_word(" contrast attention key-learning-rate ", setting))
+        return strcmp(provider->name, "idcf") == 0;
+    if (has_word(" user-templates item-templates templates template-rule ", setting))
+        return provider->templates || strcmp(provider->name, "idcf") == 0;
+    if (has_word(" self-weight annealing eval-alpha dropout ", setting))
+        return provider->templates;
+    if (strcmp(setting, "layers") == 0)
+        return strcmp(backbone, "mf") != 0;
+    if (strcmp(setting, "graph-dropout") == 0)
+        return strcmp(backbone, "ngcf") == 0 || strcmp(backbone, "imc-gae") == 0;
+    return 1;
+}
+
 size_t inmo_train_settings_of_model(void)
 {
     return SETTINGS - 4;

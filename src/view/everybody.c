@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "score/offer.h"
 #include "view/list.h"
+#include "view/rules.h"
 #include "view/work.h"
 
 #include <math.h>
@@ -75,6 +76,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
     mark(stretch->view, query->deny, query->deny_count, 1, items, closed);
     for (int32_t n = 0; n < gone->count; n++)
         closed[gone->number[n]] = 1;
+    inmo_rules_close(query->rules, items, closed);
     count = inmo_snapshot_open_items(snapshot, closed, stretch->candidate);
     inmo_free(closed);
     stretch->job.candidate = count < items ? stretch->candidate : NULL;
@@ -127,7 +129,9 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     size_t k;
     int masks = 0;
     inmo_scorer_source(&stretch->snapshot->scorer, job);
-    job->k = stretch->query->k < graph->items ? stretch->query->k : graph->items;
+    job->k =
+        stretch->query->rules ? inmo_rules_candidates(stretch->query->rules, stretch->query->k) : stretch->query->k;
+    job->k = job->k < graph->items ? job->k : graph->items;
     k = (size_t)job->k;
     stretch->work = inmo_view_borrow(stretch->view);
     stretch->who = inmo_alloc(STRETCH, sizeof *stretch->who);
@@ -235,6 +239,9 @@ enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct i
             status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while recommending");
         if (!status)
             status = inmo_rank(&stretch.job, NULL, error);
+        if (!status && inmo_rules_rerank(query->rules))
+            status = inmo_rules_rerank_lists(query->rules, stretch.snapshot, stretch.job.count, stretch.job.k,
+                                             query->k, stretch.top_item, stretch.top_score, error);
         if (!status)
             status = hand_out(&stretch, first, count, row, context, error);
     }

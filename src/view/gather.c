@@ -67,6 +67,27 @@ static struct limits limits_of(const struct inmo_list_task *task)
                            (int64_t)task->query->allow_count};
 }
 
+/* Of the items that the query allows, those that the rules allow, too. */
+static enum inmo_status limit_by_rules(const struct inmo_list_request *request, struct inmo_list_task *task,
+                                       struct inmo_error *error)
+{
+    const struct inmo_rules *rules = task->rules;
+    int32_t kept = 0;
+    if (!task->limited) {
+        task->allowed = inmo_work_take(request->work, (size_t)rules->allow_count, sizeof *task->allowed);
+        if (!task->allowed)
+            return inmo_fail_memory(error, "the recommendations");
+        memcpy(task->allowed, rules->allow, (size_t)rules->allow_count * sizeof *task->allowed);
+        kept = rules->allow_count;
+    }
+    for (int32_t n = 0; task->limited && n < task->allowed_count; n++)
+        if (inmo_holds(rules->allow, rules->allow_count, task->allowed[n]))
+            task->allowed[kept++] = task->allowed[n];
+    task->allowed_count = kept;
+    task->limited = 1;
+    return INMO_OK;
+}
+
 /* Lists the items that may not be recommended (history, seen, deny list, forgotten since the snapshot) and, if the
  * query has an allow list, those that may. */
 static enum inmo_status limit(const struct inmo_list_request *request, struct inmo_list_task *task,
@@ -103,7 +124,7 @@ static enum inmo_status limit(const struct inmo_list_request *request, struct in
                      : find_items(request->view, query->allow, query->allow_count, task->allowed, 0, unknown);
         task->allowed_count = (int32_t)inmo_ascending(task->allowed, count);
     }
-    return INMO_OK;
+    return task->rules && task->rules->limited ? limit_by_rules(request, task, error) : INMO_OK;
 }
 
 /* Scores the items newer than the snapshot, if the model can offer unseen items. */
@@ -172,6 +193,7 @@ enum inmo_status inmo_task_gather(const struct inmo_list_request *request, struc
     struct inmo_error why = {0};
     enum inmo_status status;
     task->k = task->rows ? task->rows->k : task->query->k;
+    task->rules = task->rows ? task->rows->rules : task->query->rules;
     task->include_seen = task->rows ? task->rows->include_seen : task->query->include_seen;
     status = inmo_check_k(task->k, &why);
     if (!status && task->rows) {
@@ -190,6 +212,7 @@ enum inmo_status inmo_task_gather(const struct inmo_list_request *request, struc
         status = score_newcomers(request, task, error);
     if (!status)
         status =
-            inmo_task_make_top(request->work, task->k, snapshot->graph->items + task->newcomers, &task->top, error);
+            inmo_task_make_top(request->work, task->rules ? inmo_rules_candidates(task->rules, task->k) : task->k,
+                               snapshot->graph->items + task->newcomers, &task->top, error);
     return status;
 }

@@ -102,6 +102,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
         for (int32_t n = 0; n < stretch->view->overlay.gone.count; n++)
             closed[stretch->view->overlay.gone.number[n]] = 1;
     inmo_view_unlock(stretch->view);
+    inmo_rules_close(query->rules, items, closed);
     count = inmo_snapshot_open_items(snapshot, closed, stretch->candidate);
     inmo_free(closed);
     stretch->job.candidate = count < items ? stretch->candidate : NULL;
@@ -117,7 +118,9 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
     size_t people = stretch->query->count < STRETCH ? stretch->query->count : STRETCH, k;
     int masks = 0;
     inmo_scorer_source(scorer, job);
-    job->k = stretch->query->k < snapshot->graph->items ? stretch->query->k : snapshot->graph->items;
+    job->k =
+        stretch->query->rules ? inmo_rules_candidates(stretch->query->rules, stretch->query->k) : stretch->query->k;
+    job->k = job->k < snapshot->graph->items ? job->k : snapshot->graph->items;
     k = (size_t)job->k;
     stretch->needs_history = job->beside || job->fill || stretch->query->exclude_past;
     stretch->history_offset = inmo_alloc_zero(people + 1, sizeof *stretch->history_offset);
@@ -365,6 +368,9 @@ static enum inmo_status rank_stretch(struct stretch *stretch, struct inmo_error 
             stretch->alone[alone++] = n;
     stretch->job.count = together;
     status = inmo_rank(job, NULL, error);
+    if (!status && inmo_rules_rerank(stretch->query->rules))
+        status = inmo_rules_rerank_lists(stretch->query->rules, stretch->snapshot, together, job->k, k,
+                                         stretch->item, stretch->score, error);
     for (int32_t n = 0; n < together && !status; n++) {
         size_t from = (size_t)n * (size_t)job->k;
         size_t to = (size_t)(stretch->first + stretch->who[n]) * (size_t)k;

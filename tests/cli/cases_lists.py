@@ -10,14 +10,14 @@ MODELS = ("mf", "lightgcn", "inmo-mf", "inmo-lightgcn")
 
 def case_lists_of_all_users(world):
     model = os.path.join(world.small, "inmo-lightgcn")
-    world.inmo("recommend", model, "--all-users", "-o", "a.tsv", "--k", "5")
-    with open(world.path("a.tsv"), encoding="utf-8") as stream:
+    world.inmo("recommend", model, "--all-users", "-o", "a.txt", "--k", "5")
+    with open(world.path("a.txt"), encoding="utf-8") as stream:
         rows = [line.rstrip("\n").split("\t") for line in stream]
     world.check(all(len(row) == 3 for row in rows), "not user, item, score")
     users = list(dict.fromkeys(row[0] for row in rows))
     world.check(users == list(dict.fromkeys(users)) and len(rows) == 5 * len(users), "not 5 items a user")
     out = world.inmo("recommend", model, "--all-users", "-o", "-", "--k", "5")[0]
-    world.check(out.encode() == read(world.path("a.tsv")), "standard output and file differ")
+    world.check(out.encode() == read(world.path("a.txt")), "standard output and file differ")
     lines = world.inmo("recommend", model, "--all-users", "-o", "-", "--k", "5", "--json")[0].splitlines()
     world.check([json.loads(line)["user"] for line in lines] == users, "JSON lines have other users")
     one = json.loads(world.inmo("recommend", model, "--user", users[3], "--k", "5", "--json")[0])
