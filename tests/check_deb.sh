@@ -149,7 +149,7 @@ mkdir "$work/packages" "$work/top"
 cp build-deb/*.deb debian/smoke.sh examples/unseen_user.c tests/check_deb.sh "$work/packages"
 if [ $kind = fresh ]; then
     suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -n 1)
+    mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -n 1 || true)
     mmdebstrap --variant=apt "$suite" "$work/top" ${mirror:+"$mirror"}
 fi
 
