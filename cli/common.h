@@ -88,8 +88,8 @@ struct cli_training {
     struct inmo_train_options train;
     const char *recipe, *like;
 };
-/* Registers --recipe and --like, the first count rows of the training options, and their aliases. model (NULL: as it
- * is) replaces the first of these rows. */
+/* Registers --recipe and --like, the first count rows of the training options, and their aliases. model (NULL: as
+ * it is) replaces the first of these rows. */
 void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count,
                       const struct inmo_setting *model);
 /* The recipe depends on the model (NULL: the default one); both must be known before the other options override

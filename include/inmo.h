@@ -344,7 +344,7 @@ struct inmo_train_options {
     double l2_exponent;        /* ials: nu, exponent of the degree in the weight of a squared norm */
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
-    double l2;                 /* lambda; ials, ease: INMO_AUTO (their default): chosen */
+    double l2;                 /* lambda; ials, ease, mf: INMO_AUTO (their default): chosen */
     const char *l2_on;         /* rows (default): norms of users and items; pairs (neumf): of each pair's vector */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
@@ -371,7 +371,8 @@ struct inmo_train_options {
     int negatives;             /* softmax: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
-    double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence */
+    double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence;
+                                  INMO_AUTO: by the log's size (inmo-mf, lightgcn, imc-lightgcn) */
     const char *storage;       /* float|half: graph layers during training */
     const char *order;         /* none|community: order of the nodes during training */
     const char *schedule;      /* constant|cosine|eager: learning rate over the epochs */
@@ -473,10 +474,10 @@ INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all bu
 struct inmo_tune_trial {
     int number;               /* from 1 */
     const char *const *value; /* one per searched setting, as on the command line; "": not one of its model's */
-    int epochs;               /* of its training: all, or with halving those of the rung that counts; 0: a closed form */
-    double score;             /* best validation NDCG@20, mean over the seeds; NaN when it failed */
-    double deviation;         /* standard deviation over the seeds; NaN for one seed */
-    const char *error;        /* why its training failed; else NULL */
+    int epochs;        /* of its training: all, or with halving those of the rung that counts; 0: a closed form */
+    double score;      /* best validation NDCG@20, mean over the seeds; NaN when it failed */
+    double deviation;  /* standard deviation over the seeds; NaN for one seed */
+    const char *error; /* why its training failed; else NULL */
     const char *model;
     double seconds; /* of all its trainings */
 };
@@ -499,20 +500,21 @@ struct inmo_tune_report {
 
 /* Searches for better training settings by validation NDCG@20, starting from fixed; never reads the test part.
  * directory (created if necessary; NULL: nothing is kept) holds the record of finished trainings, the checkpoint
- * of the current one, and best.inmo, the model of the best trial so far (with the first seed). Called again with the same arguments, also after kill -9, the search continues, repeats no
- * training, and ends with the same report. More trials may be requested (not with halving); any other difference is
- * refused. Settings whose training fails (non-finite numbers, an invalid combination) are failed trials. Errors:
- * USAGE (names the setting), UNSUPPORTED (a model without training), INPUT (no validation part), EXISTS (the
- * directory has another search or other files), INTERRUPTED (with a checkpoint); if all trials failed, the error of
- * the first. */
+ * of the current one, and best.inmo, the model of the best trial so far (with the first seed). Called again with
+ * the same arguments, also after kill -9, the search continues, repeats no training, and ends with the same report.
+ * More trials may be requested (not with halving); any other difference is refused. Settings whose training fails
+ * (non-finite numbers, an invalid combination) are failed trials. Errors: USAGE (names the setting), UNSUPPORTED (a
+ * model without training), INPUT (no validation part), EXISTS (the directory has another search or other files),
+ * INTERRUPTED (with a checkpoint); if all trials failed, the error of the first. */
 INMO_API enum inmo_status inmo_tune(const struct inmo_dataset *dataset, const struct inmo_train_options *fixed,
                                     const struct inmo_tune_options *options, const char *directory,
                                     const struct inmo_hooks *hooks, struct inmo_tune_report **report,
                                     struct inmo_error *error);
-/* The same over several models, each with its own options: their trials take turns. Models that cannot be trained in
- * the memory there is are failed trials. Without search, or with several models, the search is made for max_seconds: with
- * halving each rung has an equal part of it, and goes on with what is finished then. What a trial is never depends on
- * time, only which ones are reached; ease has its most frequent 10,000 items unless keep names most-items. */
+/* The same over several models, each with its own options: their trials take turns. Models that cannot be trained
+ * in the memory there is are failed trials. Without search, or with several models, the search is made for
+ * max_seconds: with halving each rung has an equal part of it, and goes on with what is finished then. What a trial
+ * is never depends on time, only which ones are reached; ease has its most frequent 10,000 items unless keep names
+ * most-items. */
 INMO_API enum inmo_status inmo_tune_models(const struct inmo_dataset *dataset,
                                            const struct inmo_train_options *fixed, size_t count,
                                            const struct inmo_tune_options *options, const char *directory,

@@ -1,5 +1,6 @@
-/* test_tune_models.c - a search without ranges, and over several models, without training: the ranges of each model, which
- * trial is whose, how long each is trained, and what a limit of time leaves. tests/test_tuning_models.c trains. */
+/* test_tune_models.c - a search without ranges, and over several models, without training: the ranges of each
+ * model, which trial is whose, how long each is trained, and what a limit of time leaves.
+ * tests/test_tuning_models.c trains. */
 #include "support.h"
 
 #include "model/model.h"
@@ -132,7 +133,7 @@ static void test_rungs_of_several_models(void **state)
         assert_int_equal(search.epochs[a][0], epochs[a]);
 }
 
-/* ---- Time ------------------------------------------------------------------------------------------------------ */
+/* ---- Time ---------------------------------------------------------------------------------------------------- */
 
 /* A clock that a training moves on by one. Rung 0 may take until `share`. */
 enum { TRIALS = 9 };

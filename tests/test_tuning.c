@@ -342,7 +342,8 @@ static void test_refused(void **state)
               "more than 10000 combinations");
     options.search = "dim=2|3";
     options.method = "bayes";
-    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "auto|grid|random|halving");
+    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE,
+              "auto|grid|random|halving");
     options.method = "random";
     for (const char *const *bad = (const char *const[]){"", "1,", "x", "1,1", "-1", "1;2", NULL}; *bad; bad++) {
         options.seeds = *bad;

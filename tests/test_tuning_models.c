@@ -1,6 +1,6 @@
 /* test_tuning_models.c - a search without ranges, and over several models, with real trainings: scores are those of
- * training by hand, the best model is in its file at every moment, a search in pieces is the search at once, a limit of
- * time is kept and changes no score. tests/test_tune_models.c has the rest. */
+ * training by hand, the best model is in its file at every moment, a search in pieces is the search at once, a
+ * limit of time is kept and changes no score. tests/test_tune_models.c has the rest. */
 #include "support.h"
 
 #include <sys/stat.h>
@@ -107,7 +107,7 @@ static void remove_directory(const char *name)
     assert_int_equal(system(command), 0);
 }
 
-/* ---- What is found -------------------------------------------------------------------------------------------- */
+/* ---- What is found ------------------------------------------------------------------------------------------- */
 
 /* Every model alone, also the closed forms: trial 1 is training as it comes, the best is at least as good, and its
  * model is there. */
@@ -193,7 +193,7 @@ static void test_several_models(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- In pieces ------------------------------------------------------------------------------------------------ */
+/* ---- In pieces ----------------------------------------------------------------------------------------------- */
 
 static int stop_after(void *context)
 {
@@ -201,8 +201,8 @@ static int stop_after(void *context)
     return (*left)-- <= 0;
 }
 
-/* Stopped every few steps, with two seeds: at each stop the best model is that of the best trial so far, and the end is
- * that of the search at once, in its models' bytes, too. */
+/* Stopped every few steps, with two seeds: at each stop the best model is that of the best trial so far, and the
+ * end is that of the search at once, in its models' bytes, too. */
 static void test_interrupted(void **state)
 {
     struct inmo_dataset *data = small_data();
@@ -279,7 +279,7 @@ static void test_time_changes_no_score(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- The page ------------------------------------------------------------------------------------------------- */
+/* ---- The page ------------------------------------------------------------------------------------------------ */
 
 static void test_page(void **state)
 {

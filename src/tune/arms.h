@@ -1,7 +1,7 @@
 /* arms.h - the models of a search, each with its starting options and its space, and which trial is what.
  *
- * Trials go round the models: the first trial of each, then the second of each. A model whose space is used up is left
- * out. Like a point of a space, a trial is a function of its number. */
+ * Trials go round the models: the first trial of each, then the second of each. A model whose space is used up is
+ * left out. Like a point of a space, a trial is a function of its number. */
 #ifndef INMO_TUNE_ARMS_H
 #define INMO_TUNE_ARMS_H
 

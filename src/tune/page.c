@@ -1,5 +1,5 @@
-/* page.c - the trials of a search as one self-contained HTML page: which models came how far, how the score depends on
- * each setting, and a table of all. */
+/* page.c - the trials of a search as one self-contained HTML page: which models came how far, how the score depends
+ * on each setting, and a table of all. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/plot.h"

@@ -29,7 +29,7 @@ static const struct {
     {"mf", "learning-rate=0.001..0.02:log,l2=1e-4..3e-2:log,dim=32|64|128,loss=bpr|listwise"},
     {"popular", ""},
     {"imc-lightgcn", "learning-rate=0.002..0.02:log,temperature=0.05..0.3:log,layers=1|2|3,popularity=-0.3..0.1"},
-    {"imc-gae", "learning-rate=0.002..0.015:log,temperature=0.05..0.3:log,layers=1|2|3,popularity=-0.3..0.1"},
+    {"imc-gae", "learning-rate=0.002..0.015:log,temperature=0.1..0.6:log,layers=1|2|3,popularity=-0.3..0.1"},
     {"inmo-imc-gae", "learning-rate=0.002..0.015:log,temperature=0.05..0.3:log,layers=1|2|3,dropout=0.2..0.7,"
                      "popularity=-0.3..0.1"},
     {"ngcf", "learning-rate=0.001..0.01:log,l2=1e-4..1e-2:log,layers=1|2|3,graph-dropout=0..0.4"},

@@ -60,8 +60,8 @@ int inmo_search_epochs(const struct inmo_search *search, int trial, int rung)
 
 /* ---- Standings ----------------------------------------------------------------------------------------------- */
 
-/* Fills in the result of a trial in a rung, with one outcome that is not in the record yet (NULL: none). Returns 0 if
- * a seed is not finished. */
+/* Fills in the result of a trial in a rung, with one outcome that is not in the record yet (NULL: none). Returns 0
+ * if a seed is not finished. */
 static int standing_in_rung(const struct inmo_search *search, const struct inmo_tune_record *record, int trial,
                             int rung, const struct inmo_outcome *fresh, struct inmo_standing *standing)
 {

@@ -28,11 +28,11 @@ struct inmo_objective {
     /* Trains outcome->trial for outcome->epochs with outcome->seed and fills in the rest. Settings that cannot be
      * trained give an outcome with a code; a status other than OK ends the search. */
     enum inmo_status (*train)(void *context, int rung, struct inmo_outcome *outcome, struct inmo_error *error);
-    /* Called before a training is recorded that makes its trial the best of all; may be NULL. A status other than OK
-     * ends the search, and the training is not recorded. */
+    /* Called before a training is recorded that makes its trial the best of all; may be NULL. A status other than
+     * OK ends the search, and the training is not recorded. */
     enum inmo_status (*leads)(void *context, int rung, int trial, struct inmo_error *error);
-    /* by_time: called when a rung begins, and again when it has a finished trial and thus may end; and whether it is
-     * to end now. A training that has the status INTERRUPTED then is left as it is. */
+    /* by_time: called when a rung begins, and again when it has a finished trial and thus may end; and whether it
+     * is to end now. A training that has the status INTERRUPTED then is left as it is. */
     void (*enter)(void *context, int rung, int may_end);
     int (*is_over)(void *context, int rung);
     /* Called when all seeds of a trial have finished a rung; may be NULL. */
@@ -55,8 +55,8 @@ void inmo_search_plan(struct inmo_search *search, int trials, int epochs, int ev
                       int least_epochs);
 
 /* The same for several models, each with its own epochs: rung r has the same share of each model's. eval_every and
- * closed (1: a closed form) have one entry for each model, as epochs. A closed form, or a model whose epochs are too
- * few for a second rung, is trained in full in every rung. */
+ * closed (1: a closed form) have one entry for each model, as epochs. A closed form, or a model whose epochs are
+ * too few for a second rung, is trained in full in every rung. */
 void inmo_search_plan_arms(struct inmo_search *search, size_t arms, int trials, const int *epochs,
                            const int *eval_every, const int *closed, int rate, int least_epochs);
 /* Epochs of a trial in a rung. */

@@ -1,6 +1,6 @@
 /* tune.c - inmo_tune: a search whose trials are trainings. The model of the best trial so far is kept in best.inmo,
- * which is written before the training is recorded: after a kill at any moment the file is of the best recorded trial,
- * or of a better one that will be recorded next.
+ * which is written before the training is recorded: after a kill at any moment the file is of the best recorded
+ * trial, or of a better one that will be recorded next.
  *
  * With a cosine schedule the learning rate is still high after a third of the epochs, and the score there says
  * little about the end. So each rung of halving is then a complete training with fewer epochs. With a constant rate
@@ -184,8 +184,8 @@ static enum inmo_status train_outcome(void *context, int rung, struct inmo_outco
 
 /* ---- The best model ----------------------------------------------------------------------------------------- */
 
-/* Saves the model of a trial with the first seed. If it is not at hand, because that training was in an earlier call,
- * it is made again, as a rule from its last checkpoint. */
+/* Saves the model of a trial with the first seed. If it is not at hand, because that training was in an earlier
+ * call, it is made again, as a rule from its last checkpoint. */
 static enum inmo_status save_best(struct work *work, int trial, int epochs, struct inmo_error *error)
 {
     struct inmo_train_report report;
