@@ -61,7 +61,7 @@ static void say(const struct live *live, enum inmo_level level, const char *form
         live->options.log(live->options.context, level, text);
 }
 
-/* ---- Notes of what happened ----------------------------------------------------------------------------------- */
+/* ---- Notes of what happened ---------------------------------------------------------------------------------- */
 
 static void deeds_free(struct deeds *deeds, int with_text)
 {
@@ -100,7 +100,7 @@ static int deeds_add(struct deeds *deeds, enum ledger_effect effect, const char 
     return 1;
 }
 
-/* ---- Holding --------------------------------------------------------------------------------------------------- */
+/* ---- Holding ------------------------------------------------------------------------------------------------- */
 
 struct ledger *live_ledger(const struct live *live)
 {
@@ -165,7 +165,7 @@ static void swap_in(struct live *live, struct live_model *model)
     live_release(live, before);
 }
 
-/* ---- Applying -------------------------------------------------------------------------------------------------- */
+/* ---- Applying ------------------------------------------------------------------------------------------------ */
 
 /* Tells a view; UNKNOWN is no error: what the view never knew needs no forgetting. */
 static enum inmo_status tell(struct inmo_view *view, const struct deed *deed, size_t count,
@@ -229,7 +229,7 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
     pthread_mutex_unlock(&live->apply);
 }
 
-/* ---- Building -------------------------------------------------------------------------------------------------- */
+/* ---- Building ------------------------------------------------------------------------------------------------ */
 
 /* Everything that was chosen, as a log; NULL when there is nothing. */
 static enum inmo_status log_of_choices(const struct live *live, struct inmo_log **log, struct inmo_error *error)
@@ -365,7 +365,7 @@ enum inmo_status live_load(struct live *live, const char *path, int number, int6
     return status;
 }
 
-/* ---- The janitor ----------------------------------------------------------------------------------------------- */
+/* ---- The janitor --------------------------------------------------------------------------------------------- */
 
 static void free_retired(struct live *live)
 {
@@ -438,7 +438,7 @@ static void *janitor(void *context)
     return NULL;
 }
 
-/* ---- Start and end --------------------------------------------------------------------------------------------- */
+/* ---- Start and end ------------------------------------------------------------------------------------------- */
 
 /* At the start: fills the ledger; the view comes later. */
 static int first_row(void *context, const struct store_change *change)
