@@ -103,15 +103,23 @@ struct cli_training {
     struct inmo_train_options train;
     const char *recipe, *like;
 };
-/* Registers --recipe and --like, the first count rows of the training options, and their aliases. */
-void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count);
-/* The recipe depends on the model; both must be known before the other options override them. */
-enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training,
+/* Registers --recipe and --like, the first count rows of the training options, and their aliases. model (NULL: as
+ * it is) replaces the first of these rows. */
+void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count,
+                      const struct inmo_setting *model);
+/* The recipe depends on the model (NULL: the default one); both must be known before the other options override
+ * them. */
+enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training, const char *model,
                                     struct inmo_error *error);
 /* Under --recipe paper: takes the authors' settings for the data set named by --like, or for the one nearest to
  * this, where no option was given, and gives the recipe its full name. */
 void cli_take_like(const struct cli_options *options, struct cli_training *training,
                    const struct inmo_dataset *dataset);
+/* The options of another model with the same recipe: its defaults, and what was given. */
+enum inmo_status cli_training_of(const struct cli_options *options, const struct cli_training *training,
+                                 const char *model, struct inmo_train_options *train, struct inmo_error *error);
+/* The names of the training settings that were given, "dim,layers". */
+char *cli_training_given(const struct cli_options *options, const struct cli_training *training);
 /* Prints a word quoted for the shell. */
 void cli_put_quoted(FILE *stream, const char *word);
 /* Prints on standard error the command that continues this one: the same words, plus more (may be NULL). */

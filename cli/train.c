@@ -42,7 +42,7 @@ static void declare(struct cli_options *options, void *structure)
 
     inmo_train_settings(&count);
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    cli_add_training(options, &settings->training, count);
+    cli_add_training(options, &settings->training, count, NULL);
     cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
     /* A raw log needs no test part; the validation part is needed for early stopping. */
     cli_add_data(options, &settings->data, "90/10/0");
@@ -52,7 +52,7 @@ static void declare(struct cli_options *options, void *structure)
 static enum inmo_status begin(struct cli_options *options, void *structure, struct inmo_error *error)
 {
     struct train_settings *settings = structure;
-    return cli_begin_training(options, &settings->training, error);
+    return cli_begin_training(options, &settings->training, cli_given(options, "model"), error);
 }
 
 /* ---- Before and after training ------------------------------------------------------------------------------- */

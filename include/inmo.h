@@ -378,7 +378,7 @@ struct inmo_train_options {
     double l2_exponent;        /* ials: nu, exponent of the degree in the weight of a squared norm */
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
-    double l2;                 /* lambda; ials, ease: INMO_AUTO (their default): chosen */
+    double l2;                 /* lambda; ials, ease, mf: INMO_AUTO (their default): chosen */
     const char *l2_on;         /* rows (default): norms of users and items; pairs (neumf): of each pair's vector */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
@@ -405,7 +405,8 @@ struct inmo_train_options {
     int negatives;             /* softmax: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
-    double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence */
+    double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence;
+                                  INMO_AUTO: by the log's size (inmo-mf, lightgcn, imc-lightgcn) */
     const char *storage;       /* float|half: graph layers during training */
     const char *order;         /* none|community: order of the nodes during training */
     const char *schedule;      /* constant|cosine|eager: learning rate over the epochs */
@@ -494,15 +495,19 @@ INMO_API const char *inmo_model_preparation(const struct inmo_model *model);
 struct inmo_tune_options {
     size_t size;        /* set by inmo_tune_options_init */
     const char *search; /* "learning-rate=1e-3..3e-2:log,dropout=0.3..0.7:5,layers=2|3": training options with a
-                                  range (uniform, or in the logarithm), so many values of one, or a list */
-    const char *method; /* grid: every combination. random (default): by chance, none twice. halving: by
-                                  chance, all trained briefly, the best of them longer, again and again */
-    int trials;         /* 0 (default): the whole grid, otherwise 20 */
+                                  range (uniform, or in the logarithm), so many values of one, or a list. NULL
+                                  (default): what matters for each model; its first trial is the options as given */
+    const char *keep;   /* without search: "dim,layers": settings that stay as given; default NULL: none */
+    const char *method; /* grid: every combination. random: by chance, none twice. halving: by chance, all
+                                  trained briefly, the best of them longer, again and again. auto (default):
+                                  halving without search, else random */
+    int trials;         /* 0 (default): the whole grid, otherwise 20, or 3 of each of several models */
     uint64_t seed;      /* of the search: trial n's settings are a function of (seed, n); default 1 */
     const char *seeds;  /* of training: a trial's score is the mean over "1,2,3"; default "1" */
     int halving_rate;   /* halving: the best 1/rate go on for rate times the epochs; default 3 */
     int least_epochs;   /* halving: of the first rung; 0 (default): eval_every of the training options */
-    double max_seconds; /* of this call: the search stops, and can go on later; 0 (default): no limit */
+    double max_seconds; /* of this call: the search stops, and can go on later; 0: no limit; INMO_AUTO (default):
+                                  600 without search, else no limit */
     double per_trial_seconds;  /* of each training, which ends there; 0 (default): no limit */
     double checkpoint_seconds; /* between checkpoints of the running trial; default 60 */
 };
@@ -511,41 +516,59 @@ static inline void inmo_tune_options_init(struct inmo_tune_options *options)
 {
     inmo_tune_options_init_sized(options, sizeof *options);
 }
-INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all but search */
+INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all but search and keep */
 
 struct inmo_tune_trial {
     int number;               /* from 1 */
-    const char *const *value; /* one per searched setting, as on the command line */
-    int epochs;               /* epochs of its training: all, or with halving those of the last rung */
-    double score;             /* best validation NDCG@20, mean over the seeds; NaN when it failed */
-    double deviation;         /* standard deviation over the seeds; NaN for one seed */
-    const char *error;        /* why its training failed; else NULL */
+    const char *const *value; /* one per searched setting, as on the command line; "": not one of its model's */
+    int epochs;        /* of its training: all, or with halving those of the rung that counts; 0: a closed form */
+    double score;      /* best validation NDCG@20, mean over the seeds; NaN when it failed */
+    double deviation;  /* standard deviation over the seeds; NaN for one seed */
+    const char *error; /* why its training failed; else NULL */
+    const char *model;
+    double seconds; /* of all its trainings */
 };
 struct inmo_tune_report {
     size_t setting_count;
-    const char *const *setting; /* names of the searched settings */
+    const char *const *setting; /* names of the searched settings; of several models, model is the first */
     size_t trial_count;
-    const struct inmo_tune_trial *trial; /* finished trials, best first: by epochs, then by score */
+    const struct inmo_tune_trial
+        *trial; /* finished trials, best first: by epochs, then by score; without search and
+                                            with several models by score alone */
     struct inmo_train_options
-        best;            /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
-    int planned;         /* number of trials of the whole search */
-    int trained;         /* trainings of this call; others were in the record */
-    double seconds;      /* of this call */
-    const char *stopped; /* "done" or "max-seconds" */
+        best;               /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
+    int planned;            /* number of trials of the whole search */
+    int trained;            /* trainings of this call; others were in the record */
+    double seconds;         /* of this call */
+    const char *stopped;    /* "done" or "max-seconds" */
+    const char *best_model; /* file with the model of trial[0]; NULL: no directory, or no trial is finished */
+    const char *page;       /* file with charts and a table of the trials; NULL: no directory */
 };
 
 /* Searches for better training settings by validation NDCG@20, starting from fixed; never reads the test part.
- * directory (created if necessary; NULL: nothing is kept) holds the record of finished trainings and the checkpoint
- * of the current one. Called again with the same arguments, also after kill -9, the search continues, repeats no
- * training, and ends with the same report. More trials may be requested (not with halving); any other difference is
- * refused. Settings whose training fails (non-finite numbers, an invalid combination) are failed trials. Errors:
- * USAGE (names the setting), UNSUPPORTED (a model without training), INPUT (no validation part), EXISTS (the
- * directory has another search or other files), INTERRUPTED (with a checkpoint); if all trials failed, the error of
- * the first. */
+ * directory (created if necessary; NULL: nothing is kept) holds the record of finished trainings, the checkpoint
+ * of the current one, and best.inmo, the model of the best trial so far (with the first seed). Called again with
+ * the same arguments, also after kill -9, the search continues, repeats no training, and ends with the same report.
+ * More trials may be requested (not with halving); any other difference is refused. Settings whose training fails
+ * (non-finite numbers, an invalid combination) are failed trials. Errors: USAGE (names the setting), UNSUPPORTED (a
+ * model without training), INPUT (no validation part), EXISTS (the directory has another search or other files),
+ * INTERRUPTED (with a checkpoint); if all trials failed, the error of the first. */
 INMO_API enum inmo_status inmo_tune(const struct inmo_dataset *dataset, const struct inmo_train_options *fixed,
                                     const struct inmo_tune_options *options, const char *directory,
                                     const struct inmo_hooks *hooks, struct inmo_tune_report **report,
                                     struct inmo_error *error);
+/* The same over several models, each with its own options: their trials take turns. Models that cannot be trained
+ * in the memory there is are failed trials. Without search, or with several models, the search is made for
+ * max_seconds: with halving each rung has an equal part of it, and goes on with what is finished then. What a trial
+ * is never depends on time, only which ones are reached; ease has its most frequent 10,000 items unless keep names
+ * most-items. */
+INMO_API enum inmo_status inmo_tune_models(const struct inmo_dataset *dataset,
+                                           const struct inmo_train_options *fixed, size_t count,
+                                           const struct inmo_tune_options *options, const char *directory,
+                                           const struct inmo_hooks *hooks, struct inmo_tune_report **report,
+                                           struct inmo_error *error);
+/* All models, in the order in which a search over them should try them; NULL after the last. */
+INMO_API const char *inmo_tune_model(size_t n);
 INMO_API void inmo_tune_report_free(struct inmo_tune_report *report);
 
 /* ---- 4. Files ---------------------------------------------------------------------------------------------- */

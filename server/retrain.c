@@ -35,7 +35,7 @@ struct retrain {
     char *data, *fresh, *report, *log; /* paths */
 };
 
-/* ---- Children --------------------------------------------------------------------------------------------------- */
+/* ---- Children ------------------------------------------------------------------------------------------------ */
 
 /* After fork, only calls that are safe there. */
 static void become(char *const *word, int output, int log, pid_t parent)
@@ -120,7 +120,7 @@ static void set_stage(struct retrain *retrain, const char *stage)
     server_say(retrain->server, INMO_NOTE, "retraining: %s", stage);
 }
 
-/* ---- The steps -------------------------------------------------------------------------------------------------- */
+/* ---- The steps ----------------------------------------------------------------------------------------------- */
 
 static enum inmo_status prepare(struct retrain *retrain, struct inmo_error *error)
 {
@@ -280,7 +280,7 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
     return status;
 }
 
-/* ---- The thread ------------------------------------------------------------------------------------------------- */
+/* ---- The thread ---------------------------------------------------------------------------------------------- */
 
 static void *trainer(void *context)
 {

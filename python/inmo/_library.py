@@ -123,6 +123,8 @@ class TuneTrial(c.Structure):
         ("score", c.c_double),
         ("deviation", c.c_double),
         ("error", c.c_char_p),
+        ("model", c.c_char_p),
+        ("seconds", c.c_double),
     ]
 
 
@@ -306,7 +308,8 @@ _CALLS: Dict[str, Any] = {
     "model_keep_titles": ("status", [_pointer, _pointer]),
     "model_titles": (_pointer, [_pointer]),
     "model_load": ("status", [_text, c.POINTER(_pointer)]),
-    "tune": ("status", [_pointer, _pointer, _pointer, _text, _hooks, c.POINTER(_pointer)]),
+    "tune_models": ("status", [_pointer, _pointer, _size, _pointer, _text, _hooks, c.POINTER(_pointer)]),
+    "tune_model": (_text, [_size]),
     "tune_report_free": (None, [_pointer]),
     "evaluate": ("status", [_pointer, _pointer, _pointer, _hooks, c.POINTER(c.POINTER(Report))]),
     "report_free": (None, [c.POINTER(Report)]),

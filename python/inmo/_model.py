@@ -333,7 +333,7 @@ def train(
 
 
 class _TuneOptions(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("search", c.c_char_p)]  # the rest is in the table
+    _fields_ = [("size", c.c_size_t), ("search", c.c_char_p), ("keep", c.c_char_p)]  # the rest is in the table
 
 
 class _TuneReport(c.Structure):
@@ -348,7 +348,14 @@ class _TuneReport(c.Structure):
 
 
 class _TuneEnd(c.Structure):
-    _fields_ = [("planned", c.c_int), ("trained", c.c_int), ("seconds", c.c_double), ("stopped", c.c_char_p)]
+    _fields_ = [
+        ("planned", c.c_int),
+        ("trained", c.c_int),
+        ("seconds", c.c_double),
+        ("stopped", c.c_char_p),
+        ("best_model", c.c_char_p),
+        ("page", c.c_char_p),
+    ]
 
 
 def _value(row: library.Setting, text: str) -> Any:
@@ -358,20 +365,32 @@ def _value(row: library.Setting, text: str) -> Any:
     return int(text) if kind in "iu" else float(text) if kind == "r" else text == "yes" if kind == "b" else text
 
 
+def _models_of(model: Any) -> List[str]:
+    if model == "all":
+        names: List[str] = []
+        while lib.tune_model(len(names)):
+            names.append(lib.tune_model(len(names)).decode())
+        return names
+    return model.split(",") if isinstance(model, str) else list(model)
+
+
 def tune(
     data: Any,
-    search: Any,
+    search: Any = None,
     directory: Any = None,
-    model: str = "inmo-lightgcn",
+    model: Any = "inmo-lightgcn",
     recipe: str = "fast",
     like: Optional[str] = None,
     progress: Optional[bool] = None,
     **options: Any,
 ) -> Search:
-    """Searches for better settings by validation NDCG@20, as ``inmo tune`` does it.
+    """Searches for better settings, or for the best model, by validation NDCG@20, as ``inmo tune`` does it.
 
-    ``search`` is a dictionary of ranges and lists ({"dropout": "0.3..0.7:5", "layers": [2, 3]}) or the program's text. Options
-    are those of the search (``inmo.options("tune")``) and of training. With a ``directory`` it can be interrupted and goes on.
+    ``search`` is a dictionary of ranges and lists ({"dropout": "0.3..0.7:5", "layers": [2, 3]}) or the program's text. Without
+    it, what matters for the model is searched for at most 600 seconds (``max_seconds``), beginning with its defaults; options
+    that are given stay as they are. ``model`` is a name, a list of names, or ``"all"``. Options are those of the search
+    (``inmo.options("tune")``) and of training. With a ``directory`` it can be interrupted and goes on; ``best.inmo`` and
+    ``trials.html`` are there.
 
     >>> import inmo
     >>> pairs = [(user, item) for user in range(40) for item in range(30) if (user * item) % 7 < 3]
@@ -379,37 +398,47 @@ def tune(
     >>> found = inmo.tune(data, {"dim": [4, 8]}, model="inmo-mf", epochs=2, method="grid")
     >>> len(found.trials), found.best["epochs"]
     (2, 2)
+    >>> found = inmo.tune(data, model=["popular", "ease", "item-knn"], trials=5)
+    >>> found.model.name == found.best["model"]
+    True
     """
+    import tempfile  # takes a while, and few need it
+
     if isinstance(search, dict):
         words = []
         for name, values in search.items():
             text = values if isinstance(values, str) else "|".join(str(value) for value in values)
             words.append(f"{name.replace('_', '-')}={text}")
         search = ",".join(words)
+    names = _models_of(model)
     to_tune, to_train, to_read, to_prepare = split_options(options, "tune", "train", "read", "prepare")
-    training_options(model, recipe, None, to_train)
+    for name in names:
+        training_options(name, recipe, None, to_train)
     data = _data_for_training(data, {**to_read, **to_prepare}, progress)
     filled = Options("tune", to_tune)
-    fixed = training_options(model, recipe, like, to_train, data)
-    wanted = encode(search, "search")
-    c.cast(filled.block, c.POINTER(_TuneOptions)).contents.search = wanted
+    fixed = [training_options(name, recipe, like, to_train, data) for name in names]
+    blocks = c.create_string_buffer(b"".join(one.block.raw for one in fixed), sum(len(one.block) for one in fixed))
+    wanted, keep = None if search is None else encode(search, "search"), ",".join(to_train).replace("_", "-").encode()
+    head = c.cast(filled.block, c.POINTER(_TuneOptions)).contents
+    head.search, head.keep = wanted, keep
     pointer = c.c_void_p()
-    with Watch(progress) as watch:
-        lib.tune(
+    with tempfile.TemporaryDirectory() as temporary, Watch(progress) as watch:
+        lib.tune_models(
             data._pointer,
-            fixed.block,
+            blocks,
+            len(fixed),
             filled.block,
-            None if directory is None else encode_path(directory),
+            encode_path(os.path.join(temporary, "search") if directory is None else directory),
             watch.hooks,
             pointer,
         )
-    try:
-        return _search(pointer.value or 0, fixed)
-    finally:
-        lib.tune_report_free(pointer)
+        try:
+            return _search(pointer.value or 0, fixed[0], directory is not None)
+        finally:
+            lib.tune_report_free(pointer)
 
 
-def _search(address: int, like: Options) -> Search:
+def _search(address: int, like: Options, kept: bool) -> Search:
     rows = table("train").rows
     report = _TuneReport.from_address(address)
     best_at = address + c.sizeof(_TuneReport)
@@ -420,7 +449,10 @@ def _search(address: int, like: Options) -> Search:
     for n in range(report.trial_count):
         one = report.trial[n]
         found: Dict[str, Any] = {"trial": one.number, "score": one.score, "epochs": one.epochs}
-        found.update({word: _value(rows[word], one.value[m].decode()) for m, word in enumerate(words)})
+        for m, word in enumerate(words):
+            text_of = one.value[m].decode()
+            found[word] = _value(rows[word], text_of) if text_of else None
+        found["seconds"] = one.seconds
         found["error"] = one.error.decode() if one.error else None
         trials.append(found)
     text = c.create_string_buffer(4096)
@@ -432,7 +464,18 @@ def _search(address: int, like: Options) -> Search:
     run = [word for word in ("checkpoint", "checkpoint_seconds", "resume", "max_seconds") if word in best]
     for word in run:
         del best[word]
-    return Search(words, trials, best, end.planned, end.stopped.decode() if end.stopped else "")
+    path, page = (text.decode() if text else None for text in (end.best_model, end.page))
+    model = load(path) if path else None  # mapped: it outlives a temporary directory
+    return Search(
+        words,
+        trials,
+        best,
+        end.planned,
+        end.stopped.decode() if end.stopped else "",
+        model,
+        path if kept else None,
+        page if kept else None,
+    )
 
 
 __all__ = ["Log", "Model", "load", "train", "tune"]

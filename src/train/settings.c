@@ -51,7 +51,7 @@ static struct inmo_setting table[] = {
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: maximum number of steps per epoch; with many users the batch grows. 0: no maximum."},
     {"l2", 'r', AT(l2), 0, 1e6, "auto", "Training", "LAMBDA",
-     "Weight of the squared norms. auto: chosen by validation (ials, ease)."},
+     "Weight of the squared norms. auto: chosen by validation (ials, ease) or by the log's size (mf)."},
     {"l2-on", 's', AT(l2_on), 0, 0, "rows|pairs", "Training", "WHAT",
      "What the squared norms are of: the vectors of the batch's users and items, or the weighted vector of each "
      "pair, "
@@ -105,9 +105,9 @@ static struct inmo_setting table[] = {
      "Epochs that each half, product and perceptron, is first trained alone, keeping its best; the epochs come "
      "after "
      "them (neumf models)."},
-    {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
+    {"temperature", 'r', AT(temperature), 1e-6, 1e6, "auto", "Training", "T",
      "Temperature of the softmax and listwise loss; in directau the weight of uniformity, in mult-vae a "
-     "factor of the divergence's weight."},
+     "factor of the divergence's weight. auto: by the log's size (inmo-mf, lightgcn, imc-lightgcn)."},
     {"schedule", 's', AT(schedule), 0, 0, "constant|cosine|eager", "Training", "HOW",
      "Learning rate over the epochs: constant; cosine, falling to 0; or eager, a cosine that starts at twice the "
      "rate for about two epochs."},
