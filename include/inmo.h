@@ -221,7 +221,8 @@ INMO_API void inmo_log_free(struct inmo_log *log);
 INMO_API int64_t inmo_log_count(const struct inmo_log *log);
 /* Interaction n, in the order of the log; *time is 0 if the log has no times. The ids belong to the log. Returns 0
  * after the last. */
-INMO_API int inmo_log_at(const struct inmo_log *log, int64_t n, const char **user, const char **item, int64_t *time);
+INMO_API int inmo_log_at(const struct inmo_log *log, int64_t n, const char **user, const char **item,
+                         int64_t *time);
 
 /* ---- 2. Prepare: interactions -> a filtered, split data set -------------------------------------------------- */
 
