@@ -1,5 +1,5 @@
-/* store_sqlite.c - opening and closing a store in a file of SQLite: one server at a time, refused when it is not ours
- * or damaged. See store_sqlite.h. */
+/* store_sqlite.c - opening and closing a store in a file of SQLite: one server at a time, refused when it is not
+ * ours or damaged. See store_sqlite.h. */
 #include "server/store_sqlite.h"
 
 #include "base/file.h"
@@ -89,8 +89,8 @@ enum inmo_status store_sqlite_connect(struct store_sqlite *store, int flags, sql
 
 /* ---- One server at a time -------------------------------------------------------------------------------------
  * A lock of the kernel on a file beside the store: it ends with the process, also by kill -9. The file holds the
- * number of the process, for the message, and stays: removing it could take it from under another server. Not on the
- * store's own file, where SQLite's locks of another kind would be lost when the descriptor is closed. */
+ * number of the process, for the message, and stays: removing it could take it from under another server. Not on
+ * the store's own file, where SQLite's locks of another kind would be lost when the descriptor is closed. */
 static enum inmo_status lock(struct store_sqlite *store, struct inmo_error *error)
 {
     size_t length = strlen(store->path);

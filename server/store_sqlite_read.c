@@ -1,7 +1,7 @@
 /* store_sqlite_read.c - pieces of a store in a file, by any thread. See store_sqlite.h.
  *
- * A reader sees the state at its first step and never waits for the writer's disk. Feedback names its user, item and
- * type by number; their ids, and the feedback of a user or an item, are known in memory. */
+ * A reader sees the state at its first step and never waits for the writer's disk. Feedback names its user, item
+ * and type by number; their ids, and the feedback of a user or an item, are known in memory. */
 #include "server/store_sqlite.h"
 
 #include "base/memory.h"

@@ -2,7 +2,8 @@
  *
  *     store_writer URL ROUND BATCH
  *
- * Each line of output is the number n of a batch whose events (like, user-ROUND-n, item-0 .. item-BATCH) are durable. */
+ * Each line of output is the number n of a batch whose events (like, user-ROUND-n, item-0 .. item-BATCH) are
+ * durable. */
 #include "server/store.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_store_faults.c - a file that is damaged, foreign, of another version or in use; a disk that is full and has space
- * again; a log that stays short. */
+/* test_store_faults.c - a file that is damaged, foreign, of another version or in use; a disk that is full and has
+ * space again; a log that stays short. */
 #include "store_world.h"
 
 #include <fcntl.h>
@@ -138,7 +138,7 @@ static void a_full_disk_refuses_writes_until_there_is_space(void **state)
     struct inmo_error error = {0};
     struct store_counts before, after;
     struct rlimit limit = {256 << 10, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
-    static char big[65536];
+    static char big[65536], item[16];
     struct store_change change;
     int written = 0, tries = 0;
     enum inmo_status status = INMO_OK;
@@ -147,7 +147,6 @@ static void a_full_disk_refuses_writes_until_there_is_space(void **state)
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     for (; !status && tries < 100; tries++) {
-        char item[16];
         snprintf(item, sizeof item, "i%d", tries);
         change = feedback_of(STORE_ADD_FEEDBACK, "like", "ann", item, 0, big);
         status = store_write(store, &change, 1, &error);
