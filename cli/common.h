@@ -59,7 +59,8 @@ enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo
 /* One or more logs, or one event store (a file or postgresql://...). */
 enum inmo_status cli_read_data(const struct cli_data_options *data, const char *const *paths, size_t count,
                                struct inmo_log **log, struct inmo_error *error);
-/* path is a prepared directory, an event store or a raw log ("-" is standard input). *raw (may be NULL) says which it was. */
+/* path is a prepared directory, an event store or a raw log ("-" is standard input). *raw (may be NULL) says which
+ * it was. */
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error);

@@ -1,5 +1,5 @@
-/* store.c - what both kinds of store share: addresses, checks of ids, cursors, long scans in pieces. See
- * store.h. */
+/* store.c - what both kinds of store share: addresses, checks of ids, cursors, long scans in pieces. See store.h.
+ * */
 #include "server/store_kind.h"
 
 #include "base/memory.h"
@@ -179,7 +179,8 @@ enum inmo_status store_count(struct store *store, struct store_counts *counts, s
     return store->kind->count(store, counts, error);
 }
 
-/* ---- Pages: a cursor is a letter for what is paged and where the page before ended --------------------------- */
+/* ---- Pages: a cursor is a letter for what is paged and where the page before ended ----------------------------
+ * */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

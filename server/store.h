@@ -68,8 +68,9 @@ struct store_change {
     struct store_item item;         /* STORE_DELETE_ITEM: only its id */
     struct store_user user;
     /* Set by store_write and by store_changes: */
-    int64_t seq;
-    int affected; /* rows: 0 when nothing changed (an event that was there, a deletion of what was not) */
+    int64_t seq;  /* 0 for an event that was there already */
+    int affected; /* rows: 0 when nothing changed (an event that was there, a deletion of what was not; the latter
+                     leaves its tombstone all the same: a model may know what the store does not) */
 };
 
 /* url: the path of a file, or postgresql://... A file that is not there is made, unless must_exist. read_only:
@@ -95,8 +96,8 @@ enum store_trouble store_trouble(const struct store *store);
 
 /* Calls row for every change with seq > after, in the order of seq: the present feedback, items and users, each at
  * its last change (as STORE_PUT_...), and the tombstones (as STORE_DELETE_...). *last gets the largest seq seen, at
- * least after. row returns 0 to stop early with INMO_INTERRUPTED. With feedback_only, items and users are left
- * out. */
+ * least after. row returns 0 to stop early with INMO_INTERRUPTED. With feedback_only, items and users are left out.
+ * */
 typedef int store_change_row(void *context, const struct store_change *change);
 enum inmo_status store_changes(struct store *store, int64_t after, int feedback_only, store_change_row *row,
                                void *context, int64_t *last, struct inmo_error *error);

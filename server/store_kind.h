@@ -53,8 +53,8 @@ struct store_ask {
 };
 
 struct store_kind {
-    /* Fills rows in the order of the question, at most ask->most and until store_rows_full. *end: nothing is
-     * left. */
+    /* Fills rows in the order of the question, at most ask->most and until store_rows_full. *end: nothing is left.
+     * */
     enum inmo_status (*fetch)(struct store *store, const struct store_ask *ask, struct store_rows *rows, int *end,
                               struct inmo_error *error);
     enum inmo_status (*write)(struct store *store, struct store_change *changes, size_t count,

@@ -57,8 +57,8 @@ enum inmo_status store_postgres_fetch(struct store *store, const struct store_as
 enum inmo_status store_postgres_last(struct store *store, int64_t *seq, struct inmo_error *error);
 enum inmo_status store_postgres_count(struct store *store, struct store_counts *counts, struct inmo_error *error);
 
-/* An id may have 4096 bytes, an entry of a B-tree 2704: the first 600 characters are the key, the rest is
- * compared. */
+/* An id may have 4096 bytes, an entry of a B-tree 2704: the first 600 characters are the key, the rest is compared.
+ * */
 #define POSTGRES_KEY(id) "substr(" id ", 1, 600)"
 #define POSTGRES_SAME(a, b) "(" POSTGRES_KEY(a) " = " POSTGRES_KEY(b) " AND " a " = " b ")"
 

@@ -1,7 +1,7 @@
 /* store_postgres_schema.c - the tables of a store in PostgreSQL. Kept in step with docs/formats.md.
  *
- * Two servers may start at the same moment on an empty database: the lock of the writers lets one make the
- * tables. */
+ * Two servers may start at the same moment on an empty database: the lock of the writers lets one make the tables.
+ * */
 #include "server/store_postgres.h"
 
 #include <stdlib.h>

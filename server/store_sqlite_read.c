@@ -212,6 +212,8 @@ static int fetch_changes(struct store_sqlite *store, struct sqlite_reader *reade
         sqlite3_bind_int64(statement[n], 1, ask->after);
         sqlite3_bind_int64(statement[n], 2, ask->upto);
         state[n] = sqlite3_step(statement[n]);
+        if (state[n] != SQLITE_ROW && state[n] != SQLITE_DONE)
+            return state[n]; /* before another step takes the place of its message */
     }
     for (;;) {
         int first = -1;

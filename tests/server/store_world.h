@@ -58,7 +58,8 @@ static inline int wrote(struct store *store, struct store_change change)
     return change.affected;
 }
 
-/* ---- Everything in a store, as text -------------------------------------------------------------------------- */
+/* ---- Everything in a store, as text ---------------------------------------------------------------------------
+ * */
 
 struct written {
     char text[65536];
