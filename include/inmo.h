@@ -458,10 +458,11 @@ struct inmo_train_report {
  * hold_out of the training part stands in for it, unless the model has nothing to choose. Then refit: "graph" keeps
  * the parameters and lets the model have all interactions, train and valid, as its graph, with links solved on them
  * (models with templates); "train" trains again, on all of them, for as many epochs and with the settings chosen;
- * "auto" is graph where that is possible (train up to 2^17 interactions), else train for what was held out here,
- * else none; none in a run of less than 20 seconds (max_seconds). report is of the first pass, but for the time and
- * the loss. If interrupted, writes a checkpoint and returns INMO_INTERRUPTED. report may be NULL. Errors: USAGE (an option out of bounds), INPUT (no
- * interactions), NUMERIC, IO, FORMAT (checkpoint of other data or options), MEMORY, INTERRUPTED. */
+ * "auto" is train for what was held out here (graph, if possible, with more than 2^17 interactions), and graph, if
+ * possible, for a validation part of the data; none in a run of less than 20 seconds (max_seconds). report is of
+ * the first pass, but for the time and the loss. If interrupted, writes a checkpoint and returns INMO_INTERRUPTED.
+ * report may be NULL. Errors: USAGE (an option out of bounds), INPUT (no interactions), NUMERIC, IO, FORMAT
+ * (checkpoint of other data or options), MEMORY, INTERRUPTED. */
 INMO_API enum inmo_status inmo_train(const struct inmo_dataset *dataset, const struct inmo_train_options *options,
                                      const struct inmo_hooks *hooks, struct inmo_model **model,
                                      struct inmo_train_report *report, struct inmo_error *error);

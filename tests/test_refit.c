@@ -102,7 +102,7 @@ static void test_hold_out(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- graph ----------------------------------------------------------------------------------------------------- */
+/* ---- graph --------------------------------------------------------------------------------------------------- */
 
 /* The links of the model are those of all interactions. */
 static void check_links(const struct inmo_model *model)
@@ -180,7 +180,7 @@ static void test_graph_is_for_templates(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- train ----------------------------------------------------------------------------------------------------- */
+/* ---- train --------------------------------------------------------------------------------------------------- */
 
 /* A second pass is the training, on everything, of as many epochs as the best one had, with what was chosen. */
 static void test_train(void **state)
@@ -263,7 +263,7 @@ static void test_closed_forms(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- By itself ------------------------------------------------------------------------------------------------- */
+/* ---- By itself ----------------------------------------------------------------------------------------------- */
 
 /* Data without a validation part, the defaults: every model ends with all interactions, and validation chose. */
 static void test_by_itself(void **state)
@@ -309,7 +309,7 @@ static void test_by_itself(void **state)
     inmo_dataset_free(data);
 }
 
-/* ---- Interrupted ------------------------------------------------------------------------------------------------ */
+/* ---- Interrupted --------------------------------------------------------------------------------------------- */
 
 struct limit {
     const char *stage;

@@ -7,8 +7,8 @@
 
 /* Moves a share of the training interactions to validation. Of a user's n, floor(share · n + x) are moved with x
  * uniform in [0, 1), so that short histories give their share, too; but at most n - 1: nobody is left without.
- * Which: the last ones of a shuffle, as in split.h. The draws are those of stream 27: x is draw 0 of random(key, u),
- * swap j is draw j. Errors: MEMORY. */
+ * Which: the last ones of a shuffle, as in split.h. The draws are those of stream 27: x is draw 0 of random(key,
+ * u), swap j is draw j. Errors: MEMORY. */
 enum inmo_status inmo_dataset_hold_out(const struct inmo_dataset *data, double share, uint64_t seed,
                                        struct inmo_dataset *held, struct inmo_error *error);
 /* Moves the validation interactions to training. Errors: MEMORY. */

@@ -29,7 +29,7 @@ static int wants_validation(const struct inmo_model_kind *kind, const struct inm
 }
 
 /* By measurement (docs/results.md): to train again is always a little better than a new graph, and costs as much as
- * the first pass. */
+ * the first pass. But a validation part that somebody made is theirs to evaluate on, and vectors do not see it. */
 static const char *how_to_refit(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                 int64_t interactions, int is_held_out)
 {
@@ -38,9 +38,9 @@ static const char *how_to_refit(const struct inmo_model_kind *kind, const struct
         return options->refit;
     if (hurried)
         return "none";
-    if (inmo_refits_by_graph(kind))
-        return interactions <= FEW_INTERACTIONS ? "train" : "graph";
-    return is_held_out ? "train" : "none";
+    if (is_held_out)
+        return inmo_refits_by_graph(kind) && interactions > FEW_INTERACTIONS ? "graph" : "train";
+    return inmo_refits_by_graph(kind) ? "graph" : "none";
 }
 
 enum inmo_status inmo_refit_note(const struct inmo_train_pass *pass, int32_t epochs, double score, char **record,

@@ -7,8 +7,8 @@
  *             the first pass had, with the settings and weights chosen there
  *
  * inmo_train is here: it holds out what is to be validated on, if the data set has no such part, and makes one or
- * two passes (train.c). The checkpoint of a second pass carries the record of the first, so that a resumed run skips
- * the first. */
+ * two passes (train.c). The checkpoint of a second pass carries the record of the first, so that a resumed run
+ * skips the first. */
 #ifndef INMO_TRAIN_REFIT_H
 #define INMO_TRAIN_REFIT_H
 

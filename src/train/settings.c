@@ -130,8 +130,9 @@ static struct inmo_setting table[] = {
      "What becomes of the validation part when all is chosen. none: it stays out. graph: the parameters stay, and "
      "what follows from interactions is computed with it (inmo and idcf models). train: trained again on "
      "everything. "
-     "auto: graph, or train up to 131072 interactions, for models that can do both; else train for what `hold-out` "
-     "held out, and none."},
+     "auto: for what `hold-out` held out train, or graph with more than 131072 interactions; for a validation part "
+     "of "
+     "the data graph, or none if the model cannot."},
     {"patience", 'i', AT(patience), 1, 1000000, NULL, "Training", "N",
      "Stop after this many epochs without a better validation score."},
     {"epochs", 'i', AT(epochs), 1, 1000000, NULL, "Training", "N", "Maximum number of epochs."},
