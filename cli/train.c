@@ -191,7 +191,8 @@ const struct cli_command cli_train = {
         "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and "
         "everything is for training), keeps the epoch with the best validation NDCG@20 and writes the "
         "model. Data without a validation part have one held out meanwhile (--hold-out); the model has all "
-        "interactions in the end (--refit).\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
+        "interactions in the end (--refit).\n\nCtrl-C writes a checkpoint and prints the command that continues. "
+        "The defaults shown "
         "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another.",
     .examples = "  inmo train data -o model.inmo\n"
                 "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
