@@ -44,8 +44,8 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
     cli_add_training(options, &settings->training, count, NULL);
     cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
-    /* A raw log needs no test part; the validation part is needed for early stopping. */
-    cli_add_data(options, &settings->data, "90/10/0");
+    /* A raw log needs no test part, and training holds out by itself what it chooses by. */
+    cli_add_data(options, &settings->data, "100/0/0");
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
@@ -139,6 +139,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         checkpoint = cli_format("%s.checkpoint", settings->output);
         settings->training.train.checkpoint = checkpoint;
     }
+    settings->data.prepare.hold_out = 0; /* training's option of this name does it, whatever the data */
     status = check_outputs(settings, error);
     if (!status && settings->titles)
         status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
@@ -187,9 +188,11 @@ const struct cli_command cli_train = {
     .arguments = "DATA",
     .summary = "train a model on a data set or a raw log",
     .description =
-        "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and the "
-        "split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
-        "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
+        "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and "
+        "everything is for training), keeps the epoch with the best validation NDCG@20 and writes the "
+        "model. Data without a validation part have one held out meanwhile (--hold-out); the model has all "
+        "interactions in the end (--refit).\n\nCtrl-C writes a checkpoint and prints the command that continues. "
+        "The defaults shown "
         "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another.",
     .examples = "  inmo train data -o model.inmo\n"
                 "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
