@@ -6,7 +6,9 @@ DATA ?= ../shared/data
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 
-.PHONY: all demo python deb test test-slow test-asan test-tsan test-data test-aarch64 test-deb fuzz coverage bench install clean help setup
+SERVE_PORT ?= 8088
+
+.PHONY: all demo serve python deb test test-slow test-asan test-tsan test-data test-aarch64 test-deb fuzz coverage bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -14,6 +16,9 @@ all: setup
 
 demo: all
 	@tools/demo.sh
+
+serve: all
+	@tools/serve.sh $(SERVE_PORT)
 
 python: setup
 	@tools/python.sh
@@ -73,7 +78,7 @@ install: all
 	@cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 build-wheel build-deb dist demo-out
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 build-wheel build-deb dist demo-out serve-out
 
 setup:
 	@tools/setup.sh
@@ -88,6 +93,7 @@ setup-clang:
 help:
 	@echo "make            build the library and the program: build/inmo"
 	@echo "make demo       a tour in demo-out/: a log, three models, their scores, recommendations with reasons"
+	@echo "make serve      the live service with the demo's log, at http://127.0.0.1:8088 (SERVE_PORT)"
 	@echo "make python     the Python package: a source distribution and a wheel, in dist/"
 	@echo "make deb        Debian packages of the program, the library and its header, in build-deb/ (installs debhelper)"
 	@echo "make test       all tests that need no data"

@@ -130,18 +130,24 @@ static json_t *follow_model(const struct cli_options *options, const struct inmo
 }
 
 /* A model that was trained with nothing kept for a test is evaluated on what chose its epoch. */
-static void choose_part(const struct cli_options *options, const struct inmo_dataset *dataset,
-                        struct evaluate_settings *settings)
+static enum inmo_status choose_part(const struct cli_options *options, const struct inmo_dataset *dataset,
+                                    struct evaluate_settings *settings, struct inmo_error *error)
 {
     struct inmo_dataset_info info;
     inmo_dataset_info(dataset, &info);
-    if (info.test > 0 || info.valid == 0 || cli_given(options, "part"))
-        return;
+    if (info.test > 0 || cli_given(options, "part"))
+        return INMO_OK;
+    if (info.valid == 0)
+        return cli_fail(error, INMO_INPUT,
+                        "the split is %s: everything is for training and nothing is left to evaluate on; --split "
+                        "70/10/20 in train keeps a test part",
+                        settings->data.prepare.split);
     settings->eval.part = "valid";
     cli_note(INMO_NOTE,
              "the model was trained with the split %s, which has no test part: these are the scores of the "
              "validation part, which chose its epoch; --split 70/10/20 in train keeps a test part",
              settings->data.prepare.split);
+    return INMO_OK;
 }
 
 /* Nothing is written before it is over. */
@@ -180,7 +186,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status)
         status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
     if (!status && raw)
-        choose_part(options, dataset, settings);
+        status = choose_part(options, dataset, settings, error);
     if (!status && settings->eval.allow_leaks)
         status = inmo_evaluate_leaks(model, dataset, settings->eval.part, &leaks, error);
     if (leaks.trained > 0 || leaks.validated > 0)

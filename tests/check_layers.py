@@ -7,12 +7,13 @@
   - lab/ and limit/, parts of the program, include inmo.h, folders of src/ and themselves, but not each other.
   - cli/ includes only inmo.h, base/file.h and data/output.h (there is one way to write a file), its own headers and the
     entrances lab/reproduce.h, limit/bench.h, server/serve.h and server/store.h; examples/ only inmo.h.
+  - server/ includes inmo.h, its own headers and src/base/; like the program, it uses the library from outside.
   - Every symbol the static library defines for others starts with inmo_.
   - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
   - Sentences of the library name options as `learning-rate`, not by flags of the program.
   - Real numbers are written and read by src/base/number.c only: printf and strtod follow the program's locale.
   - OpenBLAS's number of threads, which belongs to the process, is set in src/base/threads.c only.
-  - A file of src/, lab/, limit/ or cli/ has at most 400 lines (a warning above, an error above 500).
+  - A file of src/, lab/, limit/, server/ or cli/ has at most 400 lines (a warning above, an error above 500).
 """
 import pathlib
 import re
@@ -73,6 +74,14 @@ def check_parts(root, errors):
                     errors.append(f'{here}:{line}: {part}/ includes inmo.h, folders of src/ and itself, not "{name}"')
 
 
+def check_server(root, errors):
+    for path in sources(root / "server"):
+        here = path.relative_to(root)
+        for line, name, quoted in includes(path):
+            if quoted and name != "inmo.h" and name.split("/")[0] not in ("base", "server"):
+                errors.append(f'{here}:{line}: server/ includes inmo.h, base/ and its own headers, not "{name}"')
+
+
 def check_outside(root, folder, own_headers, errors):
     base = root / folder
     for path in sources(base) if base.is_dir() else []:
@@ -121,7 +130,7 @@ def check_numbers(root, errors):
 
 
 def check_length(root, errors, warnings):
-    for path in [path for folder in ("src", "lab", "limit", "cli") for path in sources(root / folder)]:
+    for path in [path for folder in ("src", "lab", "limit", "server", "cli") for path in sources(root / folder)]:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         if lines > FAIL_LINES:
             errors.append(f"{path.relative_to(root)}: {lines} lines, more than {FAIL_LINES}")
@@ -174,6 +183,7 @@ def main():
     check_parts(root, errors)
     check_outside(root, "cli", True, errors)
     check_outside(root, "examples", False, errors)
+    check_server(root, errors)
     check_blas(root, errors)
     check_numbers(root, errors)
     check_sentences(root, errors)

@@ -302,14 +302,12 @@ static void headers(void **state)
     (void)state;
     refuse("h.csv", "customer_id,thing\na,x\n",
            "h.csv:1: found the header \"customer_id,thing\" without an item, expected names such as user, item, "
-           "rating, time; "
-           "`columns` says which column is which");
+           "rating, time; say which of the 2 columns is which, such as `columns` user,item");
     refuse("h.csv", "person,thing,grade\na,x,4\n",
            "h.csv:1: found the header \"person,thing,grade\", expected names such as user, item, rating, time; "
-           "`columns` says which column is which");
+           "say which of the 3 columns is which, such as `columns` user,item,-");
     refuse("h.csv", "user\na\n",
-           "h.csv:1: found the header \"user\" without an item, expected names such as user, item, rating, time; "
-           "`columns` says which column is which");
+           "h.csv:1: found the header \"user\", which is one column, expected at least a user and an item");
     options.header = "yes";
     put("h.csv", "person,thing\na,x\n");
     expect_error("h.csv", &options, INMO_INPUT,

@@ -185,7 +185,7 @@ static void test_no_checkpoint(void **state)
     struct step_limit left = {5, 0};
     struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
     (void)state;
-    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 0");
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 1");
     options.resume = 1;
     must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_USAGE, "`resume`");
     options.resume = 0;
@@ -413,7 +413,7 @@ static void test_forged_numbers_of_a_later_epoch(void **state)
     struct inmo_hooks hooks = {.context = &left, .progress = note_stage, .interrupted = stop_after_steps};
     (void)state;
     options.checkpoint = "checkpoint";
-    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 2");
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 3");
     options.resume = 1;
     for (size_t n = 0; n < COUNT(wrong); n++) {
         forge(wrong[n][0], wrong[n][1], NULL, NULL);
@@ -504,7 +504,7 @@ static void test_not_finite(void **state)
         free(parameter);
         options.checkpoint = "forged";
         must_fail(inmo_train(data, &options, NULL, &model, NULL, &error), INMO_NUMERIC, "`learning-rate`");
-        assert_non_null(strstr(error.message, "epoch 0 (step 5)"));
+        assert_non_null(strstr(error.message, "epoch 1 (step 5)"));
         assert_null(model);
     }
     inmo_dataset_free(data);

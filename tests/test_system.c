@@ -413,7 +413,7 @@ static void interrupt(const char *name, struct inmo_dataset *data, int steps)
     inmo_model_free(model);
     model = NULL;
     options.checkpoint = "checkpoint";
-    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 2");
+    must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "epoch 3");
     options.resume = 1;
     inmo_set_threads(2);
     must(inmo_train(data, &options, NULL, &model, NULL, &error));

@@ -16,7 +16,7 @@ set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libzstd-dev zlib1g-dev
     libjansson-dev libxxhash-dev libsqlite3-dev libpq-dev libmicrohttpd-dev libgnutls28-dev libcmocka-dev
-    sqlite3 postgresql python3 python3-numpy python3-scipy
+    sqlite3 postgresql curl python3 python3-numpy python3-scipy
     python3-pytest python3-prometheus-client python3-venv python3-pip clang-format zstd locales)
 
 case "${1-}" in

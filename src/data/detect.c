@@ -179,6 +179,10 @@ static enum inmo_status fail_header(const char *name, const struct inmo_line *li
                                                        : "";
     struct inmo_columns guess = *named;
     char shown[INMO_SHOWN], columns[200];
+    if (guess.count < 2)
+        return inmo_fail(error, INMO_INPUT,
+                         "%s:%lld: found the header %s, which is one column, expected at least a user and an item",
+                         name, (long long)line->number, inmo_show(shown, line->text, line->length));
     /* Names that nobody knows: the first of them may be the user, the next the item. */
     for (int n = 0; n < guess.count; n++)
         for (int role = INMO_ROLE_USER; role <= INMO_ROLE_ITEM && guess.role[n] == INMO_ROLE_NONE; role++)

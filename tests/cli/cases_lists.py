@@ -119,9 +119,10 @@ def case_nothing_leaks_by_accident(world):
     world.inmo("train", "l.tsv", "-o", "all", "--model", "ease", "-q")
     world.inmo("train", "l.tsv", "-o", "part", "--model", "ease", "--split", "70/10/20", "--seed", "5", "-q")
     world.inmo("prepare", "l.tsv", "-o", "d", "-q")
-    for model, data, part in (("all", "l.tsv", "valid"), ("part", "l.tsv", "test")):
-        found = json.loads(world.inmo("evaluate", model, data, "--json")[0])
-        world.check(found["part"] == part, "%s is evaluated on the part %s" % (model, found["part"]))
+    found = json.loads(world.inmo("evaluate", "part", "l.tsv", "--json")[0])
+    world.check(found["part"] == "test", "evaluated on the part %s" % found["part"])
+    said = world.inmo("evaluate", "all", "l.tsv", code=3)[1]
+    world.check("nothing is left to evaluate on" in said, said)
     for model, data, more in (("all", "d", ()), ("part", "d", ()), ("all", "l.tsv", ("--split", "70/10/20"))):
         said = world.inmo("evaluate", model, data, *more, code=3)[1]
         world.check("the model was trained on" in said, said)
