@@ -266,9 +266,13 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
         }
         json_object_set_new(about, "result", json_string(status ? "failed" : better ? "swapped" : "kept"));
         metrics_count(server->metrics, better ? METRICS_MODEL_SWAPPED : METRICS_MODEL_KEPT, !status);
-        server_say(server, INMO_NOTE,
-                   "retraining: model %d scores %.4f on the newest events, the one in use %.4f: %s", number, fresh,
-                   old, better ? "it is used from now on" : "the old one stays");
+        if (old == old)
+            server_say(server, INMO_NOTE,
+                       "retraining: model %d scores %.4f on the newest events, the old one %.4f: %s", number, fresh,
+                       old, better ? "it is used from now on" : "the old one stays");
+        else
+            server_say(server, INMO_NOTE, "retraining: model %d scores %.4f on the newest events, and is used",
+                       number, fresh);
     }
     if (status) {
         json_object_set_new(about, "result", json_string("failed"));

@@ -312,7 +312,7 @@ static void headers(void **state)
     put("h.csv", "person,thing\na,x\n");
     expect_error("h.csv", &options, INMO_INPUT,
                  "h.csv:1: found the header \"person,thing\", expected names such as user, item, rating, time; "
-                 "`columns` says which column is which");
+                 "say which of the 2 columns is which, such as `columns` user,item");
 }
 
 int main(void)
