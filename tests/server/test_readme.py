@@ -39,7 +39,7 @@ def test_the_quick_start_prints_what_the_readme_says(tmp_path):
         ready = f"curl -s localhost:{port}/api/model"
         for _ in range(600):
             done = subprocess.run(ready, shell=True, capture_output=True, text=True, check=False)
-            if '"number":1' in done.stdout:
+            if '"model":{"number":1,' in done.stdout:
                 break
             assert server.poll() is None, (tmp_path / "log").read_text()
             time.sleep(0.5)
