@@ -124,6 +124,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 
     if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) && S_ISDIR(found.st_mode))
         cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
+    if (!status && !stat(options->argument.value[1], &found) && !S_ISDIR(found.st_mode))
+        cli_follow_log(options, options->argument.value[0], model, &settings->data.read, &settings->data.prepare);
     if (!status)
         status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
     if (!status && raw)

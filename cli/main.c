@@ -67,6 +67,7 @@ static enum inmo_status run_command(const struct cli_command *command, int argc,
         }
     }
     cli_options_free(&options);
+    cli_follow_end();
     return status;
 }
 

@@ -59,7 +59,8 @@ extern "C" {
     X(EXISTS, 8, "output exists already")                                                                          \
     X(MEMORY, 9, "not enough memory")                                                                              \
     X(NUMERIC, 10, "training produced non-finite numbers")                                                         \
-    X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if requested")
+    X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if requested")                                \
+    X(BUSY, 12, "another process is making this output")
 
 enum inmo_status {
 #define INMO_STATUS_ENUM(name, code, meaning) INMO_##name = code,
@@ -384,6 +385,9 @@ struct inmo_train_options {
     const char *checkpoint;    /* file for checkpoints; default NULL: none */
     double checkpoint_seconds; /* time between them; default 60 */
     int resume;                /* 1: continue from the checkpoint if it exists */
+    const char *from; /* warm start: a model file; its parameters are the start, matched by id, and only the
+                         last epochs of the schedule are trained; default NULL: train anew */
+    int from_epochs;  /* warm start: epochs to train; 0 (default): a sixth of epochs */
 };
 
 /* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the
@@ -417,8 +421,11 @@ struct inmo_train_report {
 };
 
 /* Trains on the training part and keeps the epoch with the best validation NDCG@20. If interrupted, writes a
- * checkpoint and returns INMO_INTERRUPTED. report may be NULL. Errors: USAGE (an option out of bounds), INPUT (no
- * interactions), NUMERIC, IO, FORMAT (checkpoint of other data or options), MEMORY, INTERRUPTED. */
+ * checkpoint and returns INMO_INTERRUPTED. With from, interactions that the earlier model was trained on are not
+ * validated with: they stay in training, and what it was validated on stays in validation. report may be NULL.
+ * Errors: USAGE (an option out of bounds, or other than that of the earlier model), INPUT (no interactions; test
+ * interactions that the earlier model was trained on), UNSUPPORTED (a warm start of a model that does not learn by
+ * steps), NUMERIC, IO, FORMAT (checkpoint of other data or options), MEMORY, INTERRUPTED. */
 INMO_API enum inmo_status inmo_train(const struct inmo_dataset *dataset, const struct inmo_train_options *options,
                                      const struct inmo_hooks *hooks, struct inmo_model **model,
                                      struct inmo_train_report *report, struct inmo_error *error);
@@ -435,6 +442,10 @@ struct inmo_model_info {
     const char *record;        /* JSON array: one object per epoch (loss, validation score) */
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
+/* A JSON object: how its log was read ("reading") and split ("options"), by the names of the tables of settings,
+ * and of a warm start the earlier model ("from"); "" if that is not known (pairs from memory, files of older versions).
+ * What is to be read along with it should be read the same way. */
+INMO_API const char *inmo_model_origin(const struct inmo_model *model);
 /* What it was trained and validated on, by its own numbers of users and items. The arrays belong to the model. */
 INMO_API void inmo_model_interactions(const struct inmo_model *model, struct inmo_interactions *train,
                                       struct inmo_interactions *valid);

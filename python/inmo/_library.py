@@ -298,6 +298,7 @@ _CALLS: Dict[str, Any] = {
     "model_ids": (None, [_pointer, c.POINTER(IdTable), c.POINTER(IdTable)]),
     "model_tensor": (_int, [_pointer, _size, c.POINTER(TensorInfo)]),
     "model_save": ("status", [_pointer, _text, _int]),
+    "model_origin": (_text, [_pointer]),
     "model_load": ("status", [_text, c.POINTER(_pointer)]),
     "tune": ("status", [_pointer, _pointer, _pointer, _text, _hooks, c.POINTER(_pointer)]),
     "tune_report_free": (None, [_pointer]),

@@ -26,6 +26,7 @@ struct inmo_log {
     int64_t lines, bad_lines, low_rating_lines;  // read in all; passed over; left out by the rating threshold
     double highest_rating;                       // seen; NaN without ratings
     char *sources;                               // the paths, comma-separated, for the description
+    char *reading;                               // JSON object: the options it was read with; NULL: from memory
 };
 
 struct inmo_log *inmo_log_new(int has_time, int has_part);

@@ -167,8 +167,14 @@ static char *describe(const struct preparation *p)
     inmo_text_format(&json,
                      ", \"lines\": %" PRId64 ", \"bad_lines\": %" PRId64 ", \"low_rating_lines\": %" PRId64
                      ", \"interactions\": %" PRId64 ", \"duplicates\": %" PRId64 ", \"below_k_core\": %" PRId64
-                     ", \"options\": ",
+                     ", ",
                      log->lines, log->bad_lines, log->low_rating_lines, log->count, p->duplicates, p->below_core);
+    if (log->reading) {
+        inmo_text_format(&json, "\"reading\": ");
+        inmo_text_add(&json, log->reading, strlen(log->reading));
+        inmo_text_format(&json, ", ");
+    }
+    inmo_text_format(&json, "\"options\": ");
     inmo_text_add(&json, options ? options : "", options ? strlen(options) : 0);
     inmo_text_add(&json, "}", 1);
     if (!options)

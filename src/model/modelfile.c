@@ -10,6 +10,7 @@
  *     NAME.*                                               standalone models: their tensors, by their rules
  *
  * Everything is checked before use: a file with a valid checksum may still have been written by another program. */
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/tensorfile.h"
@@ -70,8 +71,14 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration},
         {"record", model->record},
-        {"attention", "shared"}, /* last: only files of such models have it */
+        {"", ""},
+        {"", ""}, /* what only some files have */
     };
+    size_t entries = sizeof metadata / sizeof *metadata - 2;
+    if (model->shared_attention)
+        metadata[entries++] = (struct inmo_metadata){"attention", "shared"};
+    if (model->origin)
+        metadata[entries++] = (struct inmo_metadata){"origin", model->origin};
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
     inmo_format(alpha, sizeof alpha, "%.17g", model->alpha_reached);
@@ -114,9 +121,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         tensor[count++] = model->tensor[n];
     if (provider)
         count += list_parts(model, part, tensor + count);
-    status =
-        inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata,
-                              sizeof metadata / sizeof *metadata - !model->shared_attention, tensor, count, error);
+    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, entries, tensor, count, error);
     inmo_free(template_item);
     return status;
 }
@@ -252,6 +257,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
     const char *attention = inmo_tensorfile_metadata(model->file, "attention");
+    const char *origin = inmo_tensorfile_metadata(model->file, "origin");
     if (!name || !dim || !layers || !alpha || !eval_alpha || !configuration || !record)
         return bad(path, "its description is incomplete", error);
     model->kind = inmo_model_kind_find(name);
@@ -272,12 +278,15 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         (model->links > 0 && model->link_rule.k < 1) ||
         ((model->walks > 0 || model->links > 0) && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
+    if (origin && (*origin != '{' || !inmo_json_is_sound(origin, strlen(origin))))
+        return bad(path, "its origin is not a JSON object", error);
     if (!neighbours)
         model->walk_neighbours = INMO_WALK_NEIGHBOURS;
     model->link_rule.popularity = model->popularity;
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
-    if (!model->configuration || !model->record)
+    model->origin = inmo_copy_string(origin);
+    if (!model->configuration || !model->record || (origin && !model->origin))
         return inmo_fail_memory(error, "the model");
     return INMO_OK;
 }

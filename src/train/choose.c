@@ -119,6 +119,8 @@ static struct inmo_train_options shorten(const struct climb *climb, const struct
     trial.eval_every = trial.epochs; /* once, at the end */
     trial.checkpoint = NULL;
     trial.resume = 0;
+    trial.from = NULL;
+    trial.from_epochs = 0;
     trial.max_seconds = 0;
     return trial;
 }

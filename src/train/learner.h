@@ -11,12 +11,14 @@
 #include "kernel/kernel.h"
 #include "model/model.h"
 
+struct inmo_warm;
 struct inmo_learner_setup {
     const struct inmo_dataset *data;
     const struct inmo_train_options *options;
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;       /* polled during long computations; may cause INTERRUPTED */
     const struct inmo_model *first_stage; /* its embeddings become the rows (first_stage.h); NULL: none */
+    struct inmo_warm *warm;               /* its model's parameters are the start (warm.h); model NULL: none */
 };
 
 struct inmo_learner {
