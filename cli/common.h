@@ -152,6 +152,8 @@ enum inmo_status cli_check_memory(struct inmo_error *error);
 json_t *cli_json_text(const char *text);
 /* NaN becomes null. */
 json_t *cli_json_number(double number);
+/* evaluate.c: the metrics of a group by name and length of the list, "ndcg@20". */
+json_t *cli_metrics_json(const struct inmo_group *group, size_t k_count);
 /* Parses the JSON text of a library structure; null if it is not JSON. */
 json_t *cli_json_parsed(const char *text);
 /* Writes the value and a new line, pretty or on one line, and drops it; nothing when memory was short. */

@@ -41,7 +41,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON);
 }
 
-static json_t *group_json(const struct inmo_group *group, size_t k_count)
+json_t *cli_metrics_json(const struct inmo_group *group, size_t k_count)
 {
     json_t *metrics = json_object();
     for (size_t n = 0; n < k_count; n++) {
@@ -54,33 +54,30 @@ static json_t *group_json(const struct inmo_group *group, size_t k_count)
     return metrics;
 }
 
-static void print_json(const struct cli_options *options, const struct evaluate_settings *settings,
-                       const struct inmo_model_info *info, const struct inmo_report *report)
+static json_t *report_json(const char *path, const char *data, const struct evaluate_settings *settings,
+                           const struct inmo_model_info *info, const struct inmo_report *report)
 {
     json_t *groups = json_object();
     for (size_t g = 1; g < report->group_count; g++)
         json_object_set_new(groups, report->group[g].name,
                             json_pack("{sI so}", "users", (json_int_t)report->group[g].users, "metrics",
-                                      group_json(&report->group[g], report->k_count)));
-    cli_json_put(stdout,
-                 json_pack("{so ss so ss sI so so so so}", "model", cli_json_text(options->argument.value[0]),
-                           "name", info->name, "data", cli_json_text(options->argument.value[1]), "part",
-                           settings->eval.part, "users", (json_int_t)report->group[0].users, "metrics",
-                           group_json(&report->group[0], report->k_count), "groups", groups, "seconds",
-                           cli_json_number(report->seconds), "inference_seconds",
-                           cli_json_number(report->inference_seconds)),
-                 1);
+                                      cli_metrics_json(&report->group[g], report->k_count)));
+    return json_pack("{so ss so ss sI so so so so}", "model", cli_json_text(path), "name", info->name, "data",
+                     cli_json_text(data), "part", settings->eval.part, "users", (json_int_t)report->group[0].users,
+                     "metrics", cli_metrics_json(&report->group[0], report->k_count), "groups", groups, "seconds",
+                     cli_json_number(report->seconds), "inference_seconds",
+                     cli_json_number(report->inference_seconds));
 }
 
-static void print_text(const struct cli_options *options, const struct evaluate_settings *settings,
+static void print_text(const char *path, const char *data, const struct evaluate_settings *settings,
                        const struct inmo_model_info *info, const struct inmo_report *report)
 {
     size_t widest = strlen("group");
     for (size_t g = 0; g < report->group_count; g++)
         if (strlen(report->group[g].name) > widest)
             widest = strlen(report->group[g].name);
-    printf("%s (%s) on the %s part of %s\n\n", options->argument.value[0], info->name,
-           strcmp(settings->eval.part, "valid") ? "test" : "validation", options->argument.value[1]);
+    printf("%s (%s) on the %s part of %s\n\n", path, info->name,
+           strcmp(settings->eval.part, "valid") ? "test" : "validation", data);
     printf("%-*s  %9s  %4s", (int)widest, "group", "users", "k");
     for (size_t m = 0; m < METRICS; m++)
         printf("  %9s", metric[m].name);
@@ -111,55 +108,78 @@ static enum inmo_status evaluate(const struct inmo_model *model, const struct in
     return status;
 }
 
-static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+/* Evaluates one model; opens the data with the first, whose log says how a raw one is read and split. */
+static enum inmo_status evaluate_one(const struct cli_options *options, struct evaluate_settings *settings,
+                                     const char *path, struct inmo_dataset **dataset, json_t *results,
+                                     struct inmo_error *error)
 {
-    struct evaluate_settings *settings = structure;
+    const char *data = options->argument.value[options->argument.count - 1];
     struct inmo_model *model = NULL;
-    struct inmo_dataset *dataset = NULL;
     struct inmo_report *report = NULL;
     struct inmo_model_info info;
     struct stat found;
     int raw = 0;
-    enum inmo_status status = inmo_model_load(options->argument.value[0], &model, error);
+    enum inmo_status status = inmo_model_load(path, &model, error);
 
-    if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) && S_ISDIR(found.st_mode))
+    if (status == INMO_FORMAT && !stat(path, &found) && S_ISDIR(found.st_mode))
         cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
-    if (!status && !stat(options->argument.value[1], &found) && !S_ISDIR(found.st_mode))
-        cli_follow_log(options, options->argument.value[0], model, &settings->data.read, &settings->data.prepare);
-    if (!status)
-        status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
+    if (!status && !*dataset && !stat(data, &found) && !S_ISDIR(found.st_mode))
+        cli_follow_log(options, path, model, &settings->data.read, &settings->data.prepare);
+    if (!status && !*dataset)
+        status = cli_open_data(options, data, &settings->data, dataset, &raw, error);
     if (!status && raw)
         cli_note(INMO_WARNING,
                  "%s is a raw log and was split anew; the scores are honest only if the model was "
                  "trained on the same split (the same --split, --by and --seed)",
-                 options->argument.value[1]);
+                 data);
     if (!status)
-        status = evaluate(model, dataset, &settings->eval, &report, error);
+        status = evaluate(model, *dataset, &settings->eval, &report, error);
     if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)
-            print_json(options, settings, &info, report);
+            json_array_append_new(results, report_json(path, data, settings, &info, report));
         else
-            print_text(options, settings, &info, report);
+            print_text(path, data, settings, &info, report);
     }
     inmo_report_free(report);
-    inmo_dataset_free(dataset);
     inmo_model_free(model);
+    return status;
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct evaluate_settings *settings = structure;
+    struct inmo_dataset *dataset = NULL;
+    json_t *results = json_array();
+    size_t models = options->argument.count - 1;
+    enum inmo_status status = INMO_OK;
+
+    for (size_t n = 0; n < models && !status; n++) {
+        if (n && !settings->common.json)
+            putchar('\n');
+        status = evaluate_one(options, settings, options->argument.value[n], &dataset, results, error);
+    }
+    if (!status && settings->common.json)
+        cli_json_put(stdout, json_incref(models == 1 ? json_array_get(results, 0) : results), 1);
+    json_decref(results);
+    inmo_dataset_free(dataset);
     return status;
 }
 
 const struct cli_command cli_evaluate = {
     .name = "evaluate",
-    .arguments = "MODEL DATA",
+    .arguments = "MODEL... DATA",
     .summary = "measure recall, precision, NDCG and more on the test part",
     .description = "Ranks all items for every user with test items, except those of the training and validation "
                    "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP and coverage at each k, for all "
                    "users and for groups of users. In the inductive scenarios new interactions are observed, "
-                   "unless --without-new is given, without retraining.",
+                   "unless --without-new is given, without retraining. Several models are evaluated one after the "
+                   "other (with --json: a list); inmo compare says whether they differ.",
     .examples = "  inmo evaluate model.inmo data --k 5,10,20\n"
-                "  inmo evaluate model.inmo data --part valid --json\n",
+                "  inmo evaluate model.inmo data --part valid --json\n"
+                "  inmo evaluate monday.inmo tuesday.inmo data\n",
     .least_arguments = 2,
-    .most_arguments = 2,
+    .most_arguments = SIZE_MAX,
     .settings_size = sizeof(struct evaluate_settings),
     .declare = declare,
     .run = run,

@@ -265,7 +265,7 @@ char *inmo_lab_markdown(const json_t *findings)
     return inmo_text_take(&text);
 }
 
-static const char style[] =
+const char inmo_lab_style[] =
     ":root{color-scheme:light dark;--ink:#1a1f2b;--soft:#5c6675;--back:#fff;--card:#f6f7f9;--rule:#dfe3e8;"
     "--c0:#2563eb;--c1:#d9480f;--c2:#0b8457;--c3:#8b3fc7;--c4:#b7791f;--c5:#c2255c;--c6:#0c8599;--c7:#5c6675}\n"
     "@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa5b5;--back:#12161d;--card:#1a2029;--rule:#"
@@ -303,7 +303,7 @@ char *inmo_lab_html(const json_t *findings)
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>INMO, reproduced</title>\n"
         "<style>\n");
-    add(&text, style);
+    add(&text, inmo_lab_style);
     add(&text, "</style></head><body>\n<h1>INMO, reproduced</h1>\n");
     add_head(&text, findings, 1);
     add(&text, "<nav>");

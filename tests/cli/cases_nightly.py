@@ -102,3 +102,71 @@ def case_lines_have_times_when_asked(world):
     world.check(lines and all(re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ inmo: ", line) for line in lines), err)
     _, err = world.inmo("info", "nothing", "--log-times", code=4)
     world.check(re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ inmo: cannot open nothing", err), err)
+
+
+def case_compare_trains_chooses_and_goes_on(world):
+    data = os.path.join(world.small, "data")
+    run = ("compare", data, "-o", "out", "--models", "popular,item-knn,inmo-mf", "--max-seconds", "5", "--json")
+    first = json.loads(world.inmo(*run)[0])
+    rows = {row["name"]: row for row in first["models"]}
+    world.check(set(rows) == {"popular", "item-knn", "inmo-mf"} and sum(row["best"] for row in rows.values()) == 1, first)
+    best = max(rows.values(), key=lambda row: row["valid"])
+    world.check(best["best"], "the best is not that of the validation part")
+    for row in rows.values():
+        world.check(row["low"] < row["score"] < row["high"] and row["seconds"] >= 0 and row["peak_rss_mb"] > 1
+                    and row["bytes"] == os.path.getsize(world.path("out", row["name"] + ".inmo")), row)
+        alone = json.loads(world.inmo("evaluate", world.path("out", row["name"] + ".inmo"), data, "--json")[0])
+        world.check(alone["metrics"] == row["metrics"] and abs(alone["metrics"]["ndcg@20"] - row["score"]) < 1e-6,
+                    "compare and evaluate disagree")
+    again, err = world.inmo(*run)
+    world.check(json.loads(again) == first and "training" not in err, "a second call trained again, or said something else")
+    os.unlink(world.path("out", "item-knn.json"))  # as if it had been killed before the report was there
+    third, err = world.inmo(*run)
+    world.check("training item-knn" in err and "training popular" not in err, err)
+    world.check(json.loads(third)["models"][0] == first["models"][0], "another result")
+    with open(world.path("out", "compare.html"), encoding="utf-8") as stream:
+        page = stream.read()
+    world.check("<svg" in page and "item-knn" in page and page.endswith("</html>\n"), page)
+    _, err = world.inmo("compare", os.path.join(world.small, "new"), "-o", "out", "--models", "popular", code=8)
+    world.check("other data" in err, err)
+    world.inmo("compare", data, "-o", "x", "--models", "popular,lightgnc", code=2)
+    world.inmo("compare", data, "-o", "x", "--models", "popular,popular", code=2)
+
+
+def case_compare_does_not_judge_what_has_seen_the_test(world):
+    log, data = os.path.join(world.small, "log.tsv"), os.path.join(world.small, "data")
+    world.inmo("train", log, "-o", "seen", "--model", "popular")  # on all of the log
+    out, _ = world.inmo("compare", data, "seen", os.path.join(world.small, "inmo-mf"), "-o", "out", "--models", "none", "--json")
+    rows = json.loads(out)["models"]
+    world.check("of the" in rows[0]["error"] and "test interactions" in rows[0]["error"], rows[0])
+    world.check(rows[1]["best"], rows[1])
+    _, err = world.inmo("compare", data, "seen", "-o", "alone", "--models", "none", code=3)
+    world.check("no model could be judged" in err, err)
+
+
+def case_compare_is_interrupted_and_goes_on(world):
+    data = os.path.join(world.small, "data")
+    run = ("compare", data, "-o", "out", "--models", "inmo-lightgcn,popular")
+    process = world.start(*run)
+    for _ in range(600):
+        if os.path.exists(world.path("out", "inmo-lightgcn.inmo.lock")):
+            break
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    if process.returncode == 0:
+        return  # it was quicker
+    world.check(process.returncode == 11 and "to go on: " in err.decode(), err.decode())
+    world.check(not os.path.exists(world.path("out", "compare.json")), "a result of half a comparison")
+    world.inmo(*run)
+    world.check(os.path.exists(world.path("out", "compare.html")) and not os.path.exists(world.path("out.lock")), "no page")
+
+
+def case_evaluate_takes_several_models(world):
+    data, names = os.path.join(world.small, "data"), [os.path.join(world.small, name) for name in ("mf", "popular")]
+    both = json.loads(world.inmo("evaluate", *names, data, "--json")[0])
+    for path, found in zip(names, both):
+        alone = json.loads(world.inmo("evaluate", path, data, "--json")[0])
+        world.check(found["model"] == path and found["metrics"] == alone["metrics"], found)
+    world.inmo("evaluate", names[0], os.path.join(world.small, "nothing"), data, code=4)
