@@ -12,7 +12,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* number[n] of the second table's n-th id in the first, or -1. Sorted pointers: there is no index in the interface. */
+/* number[n] of the second table's n-th id in the first, or -1. By sorting: the interface has no index. */
 static int32_t *match(const struct inmo_id_table *to, const struct inmo_id_table *from)
 {
     struct named {

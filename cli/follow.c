@@ -59,6 +59,8 @@ static void follow_table(const struct cli_options *options, const char *path, co
             continue;
         }
         inmo_setting_text(&row[n], structure, is, sizeof is);
+        if (!*was && !strcmp(is, "random")) /* --by: what an unset one mostly is */
+            continue;
         if (strcmp(was, is) && row[n].type == 'b')
             fprintf(taken, " --%s%s", strcmp(is, "yes") ? "no-" : "", row[n].name);
         else if (strcmp(was, is)) {

@@ -160,7 +160,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         checkpoint = cli_format("%s.checkpoint", settings->output);
         settings->training.train.checkpoint = checkpoint;
     }
-    if (!inmo_is_written_into(settings->output))
+    status = cli_check_output(settings->output, 1, error);
+    if (!status && !inmo_is_written_into(settings->output))
         status = inmo_lock_output(settings->output, &lock, error);
     if (!status)
         status = check_outputs(settings, error);

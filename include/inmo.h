@@ -443,8 +443,8 @@ struct inmo_model_info {
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
 /* A JSON object: how its log was read ("reading") and split ("options"), by the names of the tables of settings,
- * and of a warm start the earlier model ("from"); "" if that is not known (pairs from memory, files of older versions).
- * What is to be read along with it should be read the same way. */
+ * and of a warm start the earlier model ("from"); "" if that is not known (pairs from memory, files of older
+ * versions). What is to be read along with it should be read the same way. */
 INMO_API const char *inmo_model_origin(const struct inmo_model *model);
 /* What it was trained and validated on, by its own numbers of users and items. The arrays belong to the model. */
 INMO_API void inmo_model_interactions(const struct inmo_model *model, struct inmo_interactions *train,

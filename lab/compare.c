@@ -1,5 +1,5 @@
-/* compare.c - see compare.h. Every resample draws as many users as there are, by the random stream of its number: the
- * same at any number of threads. */
+/* compare.c - see compare.h. Every resample draws as many users as there are, by the random stream of its number:
+ * the same at any number of threads. */
 #include "lab/compare.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* compare.h - what inmo compare needs to judge models by the same users: intervals, paired tests, a page. Part of the
- * program, not of libinmo; conventions as in inmo.h. */
+/* compare.h - what inmo compare needs to judge models by the same users: intervals, paired tests, a page. Part
+ * of the program, not of libinmo; conventions as in inmo.h. */
 #ifndef INMO_LAB_COMPARE_H
 #define INMO_LAB_COMPARE_H
 

@@ -1,5 +1,6 @@
 /* test_warm.c - a warm start (train/warm.h): parameters are kept by id, new ones are turned into the space of the
- * old, nothing the earlier model has learned is validated with, and the same bytes come out however the run is cut. */
+ * old, nothing the earlier model has learned is validated with, and the same bytes come out however the run is
+ * cut. */
 #include "support.h"
 
 #include "model/model.h"

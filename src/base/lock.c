@@ -1,6 +1,6 @@
 /* lock.c - one process at a time works on an output (file.h, inmo_lock_output). The lock is a file beside the
- * output that says who holds it, locked by flock: the system drops the lock with the process, also at kill -9, so a file
- * that can be locked is nobody's and is taken over. */
+ * output that says who holds it, locked by flock: the system drops the lock with the process, also at kill -9, so
+ * a file that can be locked is nobody's and is taken over. */
 #include "base/file.h"
 
 #include "base/memory.h"
