@@ -346,12 +346,12 @@ struct inmo_train_options {
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
     double l2;                 /* lambda; ials, ease: INMO_AUTO (their default): chosen */
-    const char *l2_on;         /* rows (default): norms of users and items; pairs (neumf): of each pair's vector */
+    const char *l2_on;         /* rows: norms of users and items; pairs (neumf): of each pair's vector */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;        /* beta: weight of the self-enhanced loss */
     double contrast;           /* gamma of idcf: weight of the contrastive loss */
-    const char *attention;     /* idcf: own (default) or shared weights of users and items */
+    const char *attention;     /* idcf: own or shared weights of users and items */
     double key_learning_rate;  /* idcf: of the first stage; 0: learning_rate */
     double annealing;          /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     double popularity;         /* gamma: an item's representation is scaled by degree^gamma */
@@ -368,8 +368,8 @@ struct inmo_train_options {
     double init_scale;         /* normal: standard deviation; default 0.1 */
     const char *start;         /* random|spectral: initial templates at random or from a truncated SVD */
     double start_scale;        /* spectral: scale of the initial embeddings */
-    const char *loss;          /* bpr|softmax|listwise|bce */
-    int negatives;             /* softmax: uniform negatives that the whole batch shares */
+    const char *loss;          /* bpr|softmax|listwise|bce|directau */
+    int negatives;             /* softmax, listwise: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
     double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence */
