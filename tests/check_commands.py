@@ -22,6 +22,7 @@ SKIPPED = {
 }
 LIMITS = {
     "inmo train": [("", " --max-seconds 10")],
+    "inmo compare": [("", " --models popular,item-knn")],
     "inmo tune": [("", " --trials 2 --epochs 2 --dim 16")],
 }
 
