@@ -22,6 +22,7 @@
 #include "data/dataset.h"
 #include "graph/order.h"
 #include "kernel/kernel.h"
+#include "train/choose.h"
 #include "train/step.h"
 
 #include <math.h>
@@ -307,6 +308,11 @@ int main(int argc, char **argv)
     const struct inmo_csr *lists[1] = {&data->train};
     if (inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error))
         stop(error.message);
+    if (model) /* what training would choose */
+        inmo_choice_start(
+            inmo_model_kind_find(model),
+            &(struct inmo_log_shape){data->users.count, data->items.count, (double)inmo_csr_count(&data->train)},
+            &options);
     options.dim = dim;
     options.start = "random"; /* a spectral one takes seconds, and no step is longer or shorter for it */
     for (int t = 0; t < count; t++) {

@@ -37,7 +37,7 @@ import inmo.implicit as ours  # noqa: E402
 from inmo._library import RowsQuery, lib  # noqa: E402
 
 THREADS, N = 2, 20
-DATA = {"ml-100k": {"min_rating": 3.0}, "gowalla": {"columns": "user,item,-"}}
+DATA = {"ml-100k": {}, "gowalla": {"columns": "user,item,-"}}
 
 # What is tuned: a grid of equal size for each of the two. The first of each list is what the other arguments stay at.
 GRIDS = {

@@ -43,13 +43,6 @@ void cli_common_start(struct cli_common *common)
 
 /* ---- Data sets and raw logs ---------------------------------------------------------------------------------- */
 
-static const struct inmo_setting store_rows[] = {
-    {"positive", 's', offsetof(struct cli_data_options, positive), 0, 0, NULL, "Event stores", "TYPES",
-     "Types of feedback that count as chosen: buy,like. Default: all but those of --seen."},
-    {"seen", 's', offsetof(struct cli_data_options, seen), 0, 0, NULL, "Event stores", "TYPES",
-     "Types of feedback that only say an item was seen: view,read. They are left out."},
-};
-
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split)
 {
     const struct inmo_setting *row;
@@ -63,7 +56,6 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
     cli_add_table(options, row, count, &data->read);
     row = inmo_prepare_settings(&count);
     cli_add_table(options, row, count, &data->prepare);
-    cli_add_table(options, store_rows, sizeof store_rows / sizeof *store_rows, data);
 }
 
 /* A build without the server knows no stores. */
@@ -80,7 +72,7 @@ static enum inmo_status read_store(const struct cli_data_options *data, const ch
     enum inmo_status status = store_open(path, 1, 1, &store, error);
 
     if (!status)
-        status = store_read_log(store, data->positive, data->seen, cli_hooks(), log, NULL, error);
+        status = store_read_log(store, data->read.positive, data->read.seen, cli_hooks(), log, NULL, error);
     store_close(store);
     return status;
 }
@@ -110,9 +102,6 @@ enum inmo_status cli_read_data(const struct cli_data_options *data, const char *
                               paths[n]);
     if (!status && is_store(paths[0]))
         status = read_store(data, paths[0], log, error);
-    else if (!status && (data->positive || data->seen))
-        status = cli_fail(error, INMO_USAGE, "--%s is about event stores, and %s is none",
-                          data->positive ? "positive" : "seen", paths[0]);
     else if (!status)
         status = inmo_log_read(paths, count, &data->read, cli_hooks(), log, error);
     return status;
@@ -169,6 +158,35 @@ static int is_directory(const char *path)
     return !stat(path, &found) && S_ISDIR(found.st_mode);
 }
 
+/* What a file is that was given for another: "model", or NULL. A model begins with the length of its header and the
+ * header's metadata (docs/formats.md). */
+static int is_model(const char *path)
+{
+    char head[512] = "";
+    FILE *stream = strcmp(path, "-") ? fopen(path, "rb") : NULL;
+    size_t size = 0;
+    struct stat found;
+
+    if (stream && !fstat(fileno(stream), &found) && S_ISREG(found.st_mode)) /* a pipe would lose what is read */
+        size = fread(head, 1, sizeof head - 1, stream);
+    if (stream)
+        fclose(stream);
+    return size > 32 && !strncmp(head + 8, "{\"__metadata__\"", 15) && strstr(head + 8, "\"inmo.kind\"") &&
+           strstr(head + 8, "\"model\"");
+}
+
+void cli_hint_no_model(const char *path, struct inmo_error *error)
+{
+    struct stat found;
+
+    if (error->code != INMO_FORMAT || is_model(path) || stat(path, &found))
+        return;
+    if (S_ISDIR(found.st_mode))
+        cli_add_hint(error, "; a folder may be data: inmo train %s -o MODEL makes a model of it", path);
+    else if (strstr(error->message, "does not begin as one"))
+        cli_add_hint(error, "; if it is a log, inmo train %s -o MODEL makes a model of it", path);
+}
+
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error)
@@ -193,7 +211,9 @@ enum inmo_status cli_open_all_data(const struct cli_options *options, const stru
                             "data set stands alone; inmo prepare reads several logs",
                             paths->value[n]);
     if (is_raw) {
-        status = cli_check_data(data, error);
+        status = is_model(path) ? cli_fail(error, INMO_INPUT,
+                                           "%s is a model, expected data: a log or a prepared directory", path)
+                                : cli_check_data(data, error);
         if (!status)
             status = cli_read_data(data, paths->value, paths->count, &log, error);
         cli_hooks_end();
@@ -243,6 +263,8 @@ enum inmo_status cli_open_view(const char *path, const struct cli_view_options *
     cli_may_end(1);
     status = inmo_model_load(path, &view->model, error);
     cli_may_end(0);
+    if (status)
+        cli_hint_no_model(path, error);
     if (!status && options->observed.count) {
         cli_follow_log(options->options, path, view->model, &read, NULL);
         status =
@@ -266,6 +288,19 @@ void cli_close_view(struct cli_view *view)
     *view = (struct cli_view){0};
 }
 
+void cli_hint_swapped(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error)
+{
+    if (error->code != INMO_UNKNOWN)
+        return;
+    if (user && inmo_view_user_row(view, user) < 0 && inmo_view_item_row(view, user) >= 0)
+        cli_add_hint(error,
+                     "; there is an item '%s': were users and items swapped (--columns) when the log was read?",
+                     user);
+    else if (item && inmo_view_item_row(view, item) < 0 && inmo_view_user_row(view, item) >= 0)
+        cli_add_hint(
+            error, "; there is a user '%s': were users and items swapped (--columns) when the log was read?", item);
+}
+
 /* ---- Lists of ids -------------------------------------------------------------------------------------------- */
 
 enum inmo_status cli_read_ids(const char *path, const char *encoding, struct cli_strings *list,
@@ -287,6 +322,13 @@ enum inmo_status cli_gather_items(const char *items, const char *items_file, con
 
     if (items)
         cli_split(items, ',', list);
+    for (size_t n = 0; n < list->count; n++) { /* "a, b": an id that begins with a space can come from a file */
+        char *id = (char *)list->value[n];
+        size_t space = strspn(id, " "), end;
+        memmove(id, id + space, strlen(id + space) + 1);
+        for (end = strlen(id); end > 0 && id[end - 1] == ' '; end--)
+            id[end - 1] = 0;
+    }
     if (items_file)
         status = cli_read_ids(items_file, encoding, list, error);
     if (!status && (items || items_file) && !list->count)

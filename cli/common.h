@@ -3,6 +3,7 @@
 #define INMO_CLI_COMMON_H
 
 #include "base/file.h"
+#include "data/output.h"
 #include "inmo.h"
 #include "options.h"
 
@@ -41,6 +42,8 @@ void cli_may_end(int may);
 void cli_note(enum inmo_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints "inmo: message" on standard error, once: clears the message. */
 void cli_print_error(struct inmo_error *error);
+/* From now on as {"error": {"code": 6, "name": "UNKNOWN", "message": "..."}} on a line of its own. */
+void cli_errors_as_json(void);
 /* "4:12", "1:02:33" */
 void cli_duration(double seconds, char *text, size_t size);
 
@@ -50,7 +53,6 @@ void cli_duration(double seconds, char *text, size_t size);
 struct cli_data_options {
     struct inmo_read_options read;
     struct inmo_prepare_options prepare;
-    const char *positive, *seen; /* of an event store: types of feedback */
 };
 /* split NULL: the library's default. */
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
@@ -59,11 +61,20 @@ enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo
 /* One or more logs, or one event store (a file or postgresql://...). */
 enum inmo_status cli_read_data(const struct cli_data_options *data, const char *const *paths, size_t count,
                                struct inmo_log **log, struct inmo_error *error);
-/* path is a prepared directory, an event store or a raw log ("-" is standard input). *raw (may be NULL) says which it was. */
+/* path is a prepared directory, an event store or a raw log ("-" is standard input). *raw (may be NULL) says which
+ * it was. */
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error);
 
+/* kept.c. Notes on what filters and splits have left out of the data set; nothing if they left out nothing. */
+void cli_say_kept(const struct inmo_dataset *dataset);
+/* The same as a JSON object. */
+json_t *cli_kept_json(const struct inmo_dataset *dataset);
+/* Adds to the error of a file that is no model what it may be instead. */
+void cli_hint_no_model(const char *path, struct inmo_error *error);
+/* Adds to the error of an unknown user that there is an item of that id, and the other way round. */
+void cli_hint_swapped(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error);
 /* The same for several logs that are read as one; a prepared directory must be alone. */
 enum inmo_status cli_open_all_data(const struct cli_options *options, const struct cli_strings *paths,
                                    const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
@@ -112,15 +123,23 @@ struct cli_training {
     struct inmo_train_options train;
     const char *recipe, *like;
 };
-/* Registers --recipe and --like, the first count rows of the training options, and their aliases. */
-void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count);
-/* The recipe depends on the model; both must be known before the other options override them. */
-enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training,
+/* Registers --recipe and --like, the first count rows of the training options, and their aliases. model (NULL: as
+ * it is) replaces the first of these rows. */
+void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count,
+                      const struct inmo_setting *model);
+/* The recipe depends on the model (NULL: the default one); both must be known before the other options override
+ * them. */
+enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training, const char *model,
                                     struct inmo_error *error);
 /* Under --recipe paper: takes the authors' settings for the data set named by --like, or for the one nearest to
  * this, where no option was given, and gives the recipe its full name. */
 void cli_take_like(const struct cli_options *options, struct cli_training *training,
                    const struct inmo_dataset *dataset);
+/* The options of another model with the same recipe: its defaults, and what was given. */
+enum inmo_status cli_training_of(const struct cli_options *options, const struct cli_training *training,
+                                 const char *model, struct inmo_train_options *train, struct inmo_error *error);
+/* The names of the training settings that were given, "dim,layers". */
+char *cli_training_given(const struct cli_options *options, const struct cli_training *training);
 /* Prints a word quoted for the shell. */
 void cli_put_quoted(FILE *stream, const char *word);
 /* Prints on standard error the command that continues this one: the same words, plus more (may be NULL). */
@@ -128,10 +147,12 @@ void cli_print_go_on(const struct cli_options *options, const char *more);
 
 /* ---- output.c: results --------------------------------------------------------------------------------------- */
 
-/* A file written aside and renamed (base/file.h); "-" and NULL are standard output. */
+/* A file written aside and renamed (base/file.h); "-" and NULL are standard output. A name that ends in .gz or .zst
+ * is packed on the way (data/output.h). */
 struct cli_output {
     FILE *stream;
-    struct inmo_new_file file; /* without a path for standard output */
+    struct inmo_new_file file;  /* without a path for standard output and packed files */
+    struct cli_packed *packed;  // NULL: it is not
 };
 enum inmo_status cli_output_open(struct cli_output *output, const char *path, int force, struct inmo_error *error);
 /* One output, or two that belong together: both take their place, or neither. */
@@ -154,6 +175,8 @@ json_t *cli_json_text(const char *text);
 json_t *cli_json_number(double number);
 /* evaluate.c: the metrics of a group by name and length of the list, "ndcg@20". */
 json_t *cli_metrics_json(const struct inmo_group *group, size_t k_count);
+/* {"code": 6, "name": "UNKNOWN", "message": "..."} */
+json_t *cli_json_error(enum inmo_status code, const char *message);
 /* Parses the JSON text of a library structure; null if it is not JSON. */
 json_t *cli_json_parsed(const char *text);
 /* Writes the value and a new line, pretty or on one line, and drops it; nothing when memory was short. */

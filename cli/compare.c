@@ -283,13 +283,14 @@ const struct cli_command cli_compare = {
         "and prints for each: NDCG on the validation part, by which the best is chosen; NDCG on the test part with "
         "its "
         "95 % interval; how far it is behind the best over the same users, with the p-value of a paired test for "
-        "several comparisons; recall, coverage; seconds, memory and file size of its training.\n\nDIR gets the "
+        "several comparisons; recall, coverage, novelty, diversity; seconds, memory and file size of its "
+        "training.\n\nDIR gets the "
         "models, "
         "compare.json and compare.html, a page with plots. Each training is a process of its own. After Ctrl-C or "
         "kill "
         "-9 the same command goes on and repeats no finished training; more --models may be asked for later. A "
         "model "
-        "file that was trained on test interactions of DATA is not judged.",
+        "file that was trained on test or validation interactions of DATA is not judged.",
     .examples = "  inmo compare ratings.csv -o compared\n"
                 "  inmo compare data -o compared --models inmo-lightgcn,ials,ease --k 10\n"
                 "  inmo compare data yesterday.inmo today.inmo -o compared --models none\n",

@@ -7,55 +7,25 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int by_text(const void *a, const void *b)
+/* A model that was trained on what it is to predict is not judged: on the test part its scores would mean nothing,
+ * and on the validation part the choice of the best. */
+static enum inmo_status check_leaks(const struct inmo_model *model, const struct inmo_dataset *dataset,
+                                    struct inmo_error *error)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+    static const char *const part[] = {"test", "valid"}, *const name[] = {"test", "validation"};
+    enum inmo_status status = INMO_OK;
 
-/* number[n] of the second table's n-th id in the first, or -1. By sorting: the interface has no index. */
-static int32_t *match(const struct inmo_id_table *to, const struct inmo_id_table *from)
-{
-    struct named {
-        const char *id;
-        int32_t number;
-    } *sorted = cli_allocate((size_t)to->count + 1, sizeof *sorted), wanted, *found;
-    int32_t *number = cli_allocate((size_t)from->count + 1, sizeof *number);
-    for (int64_t n = 0; n < to->count; n++)
-        sorted[n] = (struct named){to->text + to->offset[n], (int32_t)n};
-    qsort(sorted, (size_t)to->count, sizeof *sorted, by_text);
-    for (int64_t n = 0; n < from->count; n++) {
-        wanted.id = from->text + from->offset[n];
-        found = bsearch(&wanted, sorted, (size_t)to->count, sizeof *sorted, by_text);
-        number[n] = found ? found->number : -1;
+    for (int n = 0; n < 2 && !status; n++) {
+        struct inmo_leaks leaks = {0};
+        status = inmo_evaluate_leaks(model, dataset, part[n], &leaks, error);
+        if (!status && leaks.trained > 0)
+            status = cli_fail(error, INMO_INPUT, "it was trained on %lld of the %lld %s interactions",
+                              (long long)leaks.trained, (long long)leaks.interactions, name[n]);
+        else if (!status && !n && leaks.validated > 0)
+            status = cli_fail(error, INMO_INPUT, "it was validated with %lld of the %lld test interactions",
+                              (long long)leaks.validated, (long long)leaks.interactions);
     }
-    free(sorted);
-    return number;
-}
-
-/* Test interactions that the model was trained or validated on. */
-static int64_t count_leaks(const struct inmo_model *model, const struct inmo_dataset *dataset)
-{
-    struct inmo_id_table users[2], items[2];
-    struct inmo_interactions known[2], test;
-    int32_t *user, *item;
-    int64_t leaks = 0;
-
-    inmo_model_ids(model, &users[0], &items[0]);
-    inmo_dataset_ids(dataset, &users[1], &items[1]);
-    inmo_model_interactions(model, &known[0], &known[1]);
-    user = match(&users[1], &users[0]);
-    item = match(&items[1], &items[0]);
-    if (!inmo_dataset_part(dataset, "test", &test))
-        test.users = 0;
-    for (int part = 0; part < 2; part++)
-        for (int64_t u = 0; u < known[part].users; u++)
-            for (int64_t e = known[part].offset[u]; test.users && user[u] >= 0 && e < known[part].offset[u + 1];
-                 e++)
-                for (int64_t t = test.offset[user[u]]; t < test.offset[user[u] + 1]; t++)
-                    leaks += test.item[t] == item[known[part].item[e]];
-    free(item);
-    free(user);
-    return leaks;
+    return status;
 }
 
 static enum inmo_status judge_part(const struct inmo_model *model, const struct inmo_dataset *dataset,
@@ -93,17 +63,14 @@ enum inmo_status cli_compare_judge(struct contestant *one, const struct inmo_dat
     struct inmo_dataset_info info;
     struct inmo_model_info about;
     enum inmo_status status = inmo_model_load(one->model, &model, error);
-    int64_t leaks = 0;
 
     inmo_dataset_info(dataset, &info);
     if (!status) {
-        leaks = count_leaks(model, dataset);
         inmo_model_info(model, &about);
         json_object_set_new(one->row, "model", cli_json_text(about.name));
     }
-    if (!status && leaks)
-        status = cli_fail(error, INMO_INPUT, "it was trained on %lld of the %lld test interactions",
-                          (long long)leaks, (long long)info.test);
+    if (!status)
+        status = check_leaks(model, dataset, error);
     if (!status)
         status = judge_part(model, dataset, settings, "valid", &valid, error);
     if (!status)

@@ -31,8 +31,7 @@ void cli_compare_print(const struct compare_settings *settings, const json_t *mo
     printf("  %-*s  %7s  %7s  %15s  %8s  %6s", (int)widest, "model", "valid", "ndcg", "95 % interval", "behind",
            "p");
     for (size_t m = 0; m < sizeof more / sizeof *more; m++)
-        if (m < 2)
-            printf("  %9s", more[m]);
+        printf("  %9s", more[m]);
     printf("  %8s  %7s  %7s\n", "seconds", "MB", "file MB");
     json_array_foreach((json_t *)models, n, row)
     {
@@ -47,7 +46,7 @@ void cli_compare_print(const struct compare_settings *settings, const json_t *mo
         printf("  %6.4f ..%7.4f", number(row, "low"), number(row, "high"));
         put_number("  %*.4f", 8, best ? NAN : number(row, "behind"));
         put_number("  %*.4f", 6, best ? NAN : number(row, "p"));
-        for (size_t m = 0; m < 2; m++) {
+        for (size_t m = 0; m < sizeof more / sizeof *more; m++) {
             char *name = cli_format("%s@%d", more[m], settings->k);
             put_number("  %*.4f", 9, number(json_object_get(row, "metrics"), name));
             free(name);

@@ -1,6 +1,7 @@
 /* evaluate.c - inmo evaluate: ranking quality on held-out interactions. */
 #include "common.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,10 +17,15 @@ static const struct {
     const char *name;
     size_t offset;
 } metric[] = {
-    {"recall", offsetof(struct inmo_metrics, recall)},     {"precision", offsetof(struct inmo_metrics, precision)},
-    {"ndcg", offsetof(struct inmo_metrics, ndcg)},         {"hit_rate", offsetof(struct inmo_metrics, hit_rate)},
-    {"mrr", offsetof(struct inmo_metrics, mrr)},           {"map", offsetof(struct inmo_metrics, map)},
+    {"recall", offsetof(struct inmo_metrics, recall)},
+    {"precision", offsetof(struct inmo_metrics, precision)},
+    {"ndcg", offsetof(struct inmo_metrics, ndcg)},
+    {"hit_rate", offsetof(struct inmo_metrics, hit_rate)},
+    {"mrr", offsetof(struct inmo_metrics, mrr)},
+    {"map", offsetof(struct inmo_metrics, map)},
     {"coverage", offsetof(struct inmo_metrics, coverage)},
+    {"novelty", offsetof(struct inmo_metrics, novelty)},
+    {"diversity", offsetof(struct inmo_metrics, diversity)},
 };
 enum { METRICS = sizeof metric / sizeof *metric };
 
@@ -89,10 +95,28 @@ static void print_text(const char *path, const char *data, const struct evaluate
             printf("%-*s  %9s  %4d", (int)widest, n ? "" : group->name, n ? "" : cli_thousands(group->users, users),
                    group->at[n].k);
             for (size_t m = 0; m < METRICS; m++)
-                printf("  %9.4f", value_of(&group->at[n], m));
+                if (isnan(value_of(&group->at[n], m)))
+                    printf("  %9s", "-");
+                else
+                    printf("  %9.4f", value_of(&group->at[n], m));
             putchar('\n');
         }
     }
+}
+
+/* A model that was trained with nothing kept for a test is evaluated on what chose its epoch. */
+static void choose_part(const struct cli_options *options, const struct inmo_dataset *dataset,
+                        struct evaluate_settings *settings)
+{
+    struct inmo_dataset_info info;
+    inmo_dataset_info(dataset, &info);
+    if (info.test > 0 || info.valid == 0 || cli_given(options, "part"))
+        return;
+    settings->eval.part = "valid";
+    cli_note(INMO_NOTE,
+             "the model was trained with the split %s, which has no test part: these are the scores of the "
+             "validation part, which chose its epoch; --split 70/10/20 in train keeps a test part",
+             settings->data.prepare.split);
 }
 
 /* Nothing is written before it is over. */
@@ -118,20 +142,28 @@ static enum inmo_status evaluate_one(const struct cli_options *options, struct e
     struct inmo_report *report = NULL;
     struct inmo_model_info info;
     struct stat found;
+    struct inmo_leaks leaks = {0};
     int raw = 0;
     enum inmo_status status = inmo_model_load(path, &model, error);
 
-    if (status == INMO_FORMAT && !stat(path, &found) && S_ISDIR(found.st_mode))
+    if (status == INMO_FORMAT && !stat(path, &found) &&
+        (S_ISDIR(found.st_mode) || strstr(error->message, "does not begin as one")))
         cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
-    if (!status && !*dataset && !stat(data, &found) && !S_ISDIR(found.st_mode))
+    /* So nothing that the model was trained on is in the test. */
+    if (!status && !*dataset && (stat(data, &found) || !S_ISDIR(found.st_mode)))
         cli_follow_log(options, path, model, &settings->data.read, &settings->data.prepare);
+    if (!status)
+        status = cli_check_memory(error);
     if (!status && !*dataset)
         status = cli_open_data(options, data, &settings->data, dataset, &raw, error);
     if (!status && raw)
+        choose_part(options, *dataset, settings);
+    if (!status && settings->eval.allow_leaks)
+        status = inmo_evaluate_leaks(model, *dataset, settings->eval.part, &leaks, error);
+    if (leaks.trained > 0 || leaks.validated > 0)
         cli_note(INMO_WARNING,
-                 "%s is a raw log and was split anew; the scores are honest only if the model was "
-                 "trained on the same split (the same --split, --by and --seed)",
-                 data);
+                 "of the %lld interactions to predict the model was trained on %lld and validated with %lld",
+                 (long long)leaks.interactions, (long long)leaks.trained, (long long)leaks.validated);
     if (!status)
         status = evaluate(model, *dataset, &settings->eval, &report, error);
     if (!status) {
@@ -170,11 +202,17 @@ const struct cli_command cli_evaluate = {
     .name = "evaluate",
     .arguments = "MODEL... DATA",
     .summary = "measure recall, precision, NDCG and more on the test part",
-    .description = "Ranks all items for every user with test items, except those of the training and validation "
-                   "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP and coverage at each k, for all "
-                   "users and for groups of users. In the inductive scenarios new interactions are observed, "
-                   "unless --without-new is given, without retraining. Several models are evaluated one after the "
-                   "other (with --json: a list); inmo compare says whether they differ.",
+    .description =
+        "Ranks all items for every user with test items, except those of the training and validation "
+        "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP, coverage, novelty (bits of "
+        "surprise: rare items have more) "
+        "and diversity (how few users two items of a list share) at each k, for all "
+        "users and for groups of users. In the inductive scenarios new interactions are observed, "
+        "unless --without-new is given, without retraining.\n\nA raw log is read and split as the "
+        "model's was (--split, --by and --seed override it), so that nothing the model was trained on is "
+        "in the test. If something is, nothing is evaluated (--allow-leaks).\n\nSeveral models are "
+        "evaluated one after the other (with --json: a list), on a raw log split as that of the first; "
+        "inmo compare says whether they differ.",
     .examples = "  inmo evaluate model.inmo data --k 5,10,20\n"
                 "  inmo evaluate model.inmo data --part valid --json\n"
                 "  inmo evaluate monday.inmo tuesday.inmo data\n",

@@ -1,5 +1,5 @@
-/* follow.c - a model file says how its log was read and split and how it was trained (inmo_model_origin, the
- * configuration), and what is read along with it or trained from it follows that, unless the command line says
+/* follow.c - a model file says how its log was read (inmo_model_origin), how its data was split
+ * (inmo_model_preparation) and how it was trained (the configuration), and what is read along with it or trained from it follows that, unless the command line says
  * otherwise. */
 #include "common.h"
 
@@ -75,6 +75,8 @@ void cli_follow_log(const struct cli_options *options, const char *path, const s
                     struct inmo_read_options *read, struct inmo_prepare_options *prepare)
 {
     json_t *origin = cli_json_parsed(inmo_model_origin(model));
+    const char *split = inmo_model_preparation(model);
+    json_t *preparation = split ? cli_json_parsed(split) : NULL;
     const struct inmo_setting *row;
     char *text = NULL;
     size_t count, size;
@@ -86,13 +88,14 @@ void cli_follow_log(const struct cli_options *options, const char *path, const s
     follow_table(options, path, json_object_get(origin, "reading"), row, count, read, sizeof *read, taken);
     row = inmo_prepare_settings(&count);
     if (prepare)
-        follow_table(options, path, json_object_get(origin, "options"), row, count, prepare, sizeof *prepare,
-                     taken);
+        follow_table(options, path, preparation ? preparation : json_object_get(origin, "options"), row, count,
+                     prepare, sizeof *prepare, taken);
     if (fclose(taken) || !text)
         cli_end_for_memory();
     if (*text)
         cli_note(INMO_NOTE, "as for the log of %s:%s", path, text);
     free(text);
+    json_decref(preparation);
     json_decref(origin);
 }
 

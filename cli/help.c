@@ -27,8 +27,10 @@ int cli_next_row(const struct cli_options *options, const char *heading, size_t 
     for (size_t t = 0; t < options->table_count; t++) {
         for (size_t r = 0; r < options->table[t].count; r++, n++) {
             const struct inmo_setting *candidate = &options->table[t].row[r];
+            const char *model = options->help ? cli_given(options, "model") : NULL;
             if (n < *position || strcmp(candidate->group, heading) ||
-                cli_find(options, candidate->name) != candidate)
+                cli_find(options, candidate->name) != candidate ||
+                (model && !inmo_train_setting_applies(candidate->name, model)))
                 continue;
             *position = n + 1;
             *row = candidate;
@@ -187,6 +189,7 @@ void cli_print_program_help(FILE *stream)
     fprintf(stream,
             "\n"
             "  inmo help COMMAND     all options of a command, with their defaults (also inmo COMMAND --help)\n"
+            "  inmo help train --model ease    those of one model, with its defaults\n"
             "  inmo --version        the version\n\n"
             "A first try:\n"
             "  inmo synth -o log.tsv --interactions 20000\n"

@@ -63,6 +63,12 @@ json_t *cli_json_number(double number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
+json_t *cli_json_error(enum inmo_status code, const char *message)
+{
+    return json_pack("{si ss so}", "code", (int)code, "name", inmo_status_name(code), "message",
+                     cli_json_text(message));
+}
+
 json_t *cli_json_parsed(const char *text)
 {
     json_t *value = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;

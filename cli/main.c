@@ -50,6 +50,9 @@ static enum inmo_status run_command(const struct cli_command *command, int argc,
     cli_options_start(&options, command);
     options.argc = argc;
     options.argv = argv;
+    for (int n = 2; n < argc && strcmp(argv[n], "--"); n++)
+        if (!strcmp(argv[n], "--json") && cli_find(&options, "json"))
+            cli_errors_as_json(); /* also for what is wrong in the command line itself */
     status = cli_parse(&options, argc - 2, argv + 2, error);
     if (!status && options.help) {
         cli_print_command_help(stdout, &options);
@@ -71,23 +74,31 @@ static enum inmo_status run_command(const struct cli_command *command, int argc,
     return status;
 }
 
-/* inmo help [COMMAND [--json]] */
+/* inmo help [COMMAND [OPTIONS]]: with the defaults that these options imply, as the recipe of a model does. */
 static enum inmo_status help(int count, char **arguments, struct inmo_error *error)
 {
     const struct cli_command *command = NULL;
     struct cli_options options;
-    int json = count == 2 && !strcmp(arguments[1], "--json");
+    int json = count > 1 && !strcmp(arguments[count - 1], "--json");
     enum inmo_status status = INMO_OK;
 
     if (!count) {
         cli_print_program_help(stdout);
     } else if (!(command = cli_find_command(arguments[0]))) {
         status = unknown_command(arguments[0], error);
-    } else if (count > 1 && !json) {
-        status = cli_fail(error, INMO_USAGE, "unexpected argument \"%s\": inmo help takes COMMAND", arguments[1]);
     } else {
         cli_options_start(&options, command);
-        (json ? cli_print_command_json : cli_print_command_help)(stdout, &options);
+        options.help = 1; /* arguments and a required output are not asked for */
+        status = cli_parse(&options, count - 1 - json, arguments + 1, error);
+        if (!status && options.argument.count)
+            status = cli_fail(error, INMO_USAGE, "unexpected argument \"%s\": inmo help takes COMMAND and options",
+                              options.argument.value[0]);
+        if (!status && options.assignment_count && command->begin)
+            status = command->begin(&options, options.settings, error);
+        if (!status)
+            status = cli_apply(&options, error);
+        if (!status)
+            (json ? cli_print_command_json : cli_print_command_help)(stdout, &options);
         cli_options_free(&options);
     }
     return status;

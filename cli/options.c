@@ -1,6 +1,7 @@
 /* options.c - from a command line to filled structures, by the tables (options.h). */
 #include "options.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,24 @@ static void names_given(const struct cli_options *options, struct cli_strings *n
     }
 }
 
+/* LightGCN and lightgnc are near lightgcn. */
+static void hint_choice(const struct inmo_setting *row, const char *text, struct inmo_error *error)
+{
+    struct cli_strings choices = {0};
+    char *small = cli_copy(text);
+    const char *nearest;
+
+    for (char *c = small; *c; c++)
+        *c = *c == '_' || *c == ' ' ? '-' : (char)tolower((unsigned char)*c);
+    if (row->type == 's' && row->choices)
+        cli_split(row->choices, '|', &choices);
+    nearest = cli_nearest(small, choices.value, choices.count);
+    if (nearest)
+        cli_add_hint(error, "; did you mean %s?", nearest);
+    cli_strings_free(&choices, 1);
+    free(small);
+}
+
 static enum inmo_status apply_one(struct cli_options *options, const struct cli_assignment *a,
                                   struct inmo_error *error)
 {
@@ -242,6 +261,7 @@ static enum inmo_status apply_one(struct cli_options *options, const struct cli_
                 continue;
             inmo_setting_expected(&table->row[r], expected, sizeof expected);
             status = cli_fail(error, INMO_USAGE, "%s: found \"%s\", expected %s", a->where, a->text, expected);
+            hint_choice(&table->row[r], a->text, error);
         }
     }
     return status;

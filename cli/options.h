@@ -34,7 +34,7 @@ struct cli_assignment {
     int from_config;
 };
 
-enum { CLI_MOST_TABLES = 12 };
+enum { CLI_MOST_TABLES = 32 };
 
 struct cli_options {
     const struct cli_command *command;
@@ -130,6 +130,8 @@ void cli_strings_free(struct cli_strings *strings, int with_text);
 void cli_split(const char *text, char separator, struct cli_strings *pieces);
 /* "a,b,c" of the strings. */
 char *cli_joined(const struct cli_strings *strings);
+/* Characters of UTF-8 text. */
+size_t cli_width(const char *text);
 /* The candidate nearest in spelling, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *candidate, size_t count);
 

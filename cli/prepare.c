@@ -23,18 +23,18 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
-static void print_json(const struct prepare_settings *settings, const struct inmo_dataset_info *info,
-                       double density)
+static void print_json(const struct prepare_settings *settings, const struct inmo_dataset *dataset,
+                       const struct inmo_dataset_info *info, double density)
 {
     json_t *interactions =
         json_pack("{sI sI sI sI sI}", "train", (json_int_t)info->train, "valid", (json_int_t)info->valid, "test",
                   (json_int_t)info->test, "later", (json_int_t)info->later, "aside", (json_int_t)info->aside);
     cli_json_put(stdout,
-                 json_pack("{so si si si si so so ss so}", "output", cli_json_text(settings->output), "users",
+                 json_pack("{so si si si si so so ss so so}", "output", cli_json_text(settings->output), "users",
                            (int)info->users, "items", (int)info->items, "new_users", (int)info->new_users,
                            "new_items", (int)info->new_items, "interactions", interactions, "density",
                            cli_json_number(density), "scenario", info->scenario, "description",
-                           cli_json_parsed(info->description)),
+                           cli_json_parsed(info->description), "kept", cli_kept_json(dataset)),
                  1);
 }
 
@@ -77,11 +77,12 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     cli_hooks_end();
     if (!status) {
         double pairs, all;
+        cli_say_kept(dataset);
         inmo_dataset_info(dataset, &info);
         pairs = (double)info.users * (double)info.items;
         all = (double)info.train + (double)info.valid + (double)info.test + (double)info.later + (double)info.aside;
         if (settings->common.json)
-            print_json(settings, &info, all / pairs);
+            print_json(settings, dataset, &info, all / pairs);
         else
             print_text(settings, &info, all / pairs);
     }
@@ -97,10 +98,11 @@ const struct cli_command cli_prepare = {
     .description =
         "Reads one or more logs (the format is detected; .gz and .zst are unpacked; - is standard input), merges "
         "duplicates, filters, splits into training, validation and test, and writes a directory that the other "
-        "commands open instantly.\n\nBy default, only ratings above 3 are kept (if there are ratings), and the "
-        "split is random, 70/10/20 percent for training, validation and test.\n\nInstead of logs, one event store "
-        "of "
-        "inmo serve can be given: its file, or postgresql://...; it may be in use.",
+        "commands open instantly.\n\nBy default, ratings above 3 are positive (if there are ratings) and lower "
+        "ones only seen: never trained on, never recommended to that user. The split is random, 70/10/20 percent "
+        "for training, validation and test; everybody keeps at least one interaction for training. What is left "
+        "out is said in numbers.\n\nInstead of logs, one event store of inmo serve can be given: its file, or "
+        "postgresql://...; it may be in use.",
     .examples = "  inmo prepare ratings.csv -o data --k-core 10\n"
                 "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
                 "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n"

@@ -204,11 +204,21 @@ void cli_note(enum inmo_level level, const char *format, ...)
     fputc('\n', stderr);
 }
 
+static int errors_as_json;
+
+void cli_errors_as_json(void)
+{
+    errors_as_json = 1;
+}
+
 void cli_print_error(struct inmo_error *error)
 {
     char text[CLI_SENTENCE];
     cli_hooks_end();
-    if (error->message[0])
+    if (error->message[0] && errors_as_json && !cli_check_memory(NULL))
+        cli_json_put(stderr,
+                     json_pack("{so}", "error", cli_json_error(error->code, cli_flags(error->message, text))), 0);
+    else if (error->message[0])
         fprintf(stderr, "%sinmo: %s\n", stamp(), cli_flags(error->message, text));
     error->message[0] = 0;
 }

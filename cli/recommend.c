@@ -1,8 +1,9 @@
-/* recommend.c - inmo recommend: lists for known users, for a new user with a history, or for all users.
+/* recommend.c - inmo recommend: lists for known users, for new users with a history, or for all users.
  *
- * Lists are written one user at a time to one output (a file or standard output), so the lists of all users are
- * never in memory together. */
-#include "common.h"
+ * Lists are written one user at a time to one output (lists.h), so the lists of all users are never in memory
+ * together. */
+#include "histories.h"
+#include "lists.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,8 +12,10 @@
 struct recommend_settings {
     struct cli_common common;
     struct cli_view_options view;
+    struct cli_titles titles;
+    struct cli_rules rules;
     struct cli_strings users;
-    const char *items, *items_file;
+    const char *items, *items_file, *histories;
     int all_users;
     int k;
     int include_seen, exclude_seen;
@@ -27,6 +30,8 @@ static const struct inmo_setting rows[] = {
     {"items", 's', AT(items), 0, 0, NULL, "For whom", "A,B,C", "A new user with this history."},
     {"items-file", 's', AT(items_file), 0, 0, NULL, "For whom", "FILE",
      "The same from a file with one id per line; - is standard input."},
+    {"histories", 's', AT(histories), 0, 0, NULL, "For whom", "FILE",
+     "Many new users, each with a history: a log of users and items, or a line with a name and items for each."},
     {"all-users", 'b', AT(all_users), 0, 0, NULL, "For whom", NULL, "All users; needs -o."},
     {"k", 'i', AT(k), 1, 1e6, NULL, "The list", "N", "Length of the list."},
     {"exclude-seen", 'b', AT(exclude_seen), 0, 0, NULL, "The list", NULL, "Exclude items of the history."},
@@ -38,7 +43,9 @@ static const struct inmo_setting rows[] = {
     {"explain", 'i', AT(explain), 0, 1000, NULL, "The list", "N",
      "Show for each item the N past items that contributed most to its score."},
     {"output", 's', AT(output), 0, 0, NULL, "Output", "FILE",
-     "File for the lists, - for standard output: tab-separated user, item, score, or JSON lines with --json."},
+     "File for the lists; .csv, .tsv, .json and .jsonl by the name, .gz and .zst behind it are packed; other "
+     "names, "
+     "and - for standard output: tab-separated user, item, score, or JSON lines with --json."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -50,179 +57,146 @@ static void declare(struct cli_options *options, void *structure)
     settings->k = query.k;
     settings->exclude_seen = 1;
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
+    cli_add_rules(options, &settings->rules);
+    cli_add_titles(options, &settings->titles);
     cli_add_view(options, &settings->view, 1);
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
-/* State for printing the list of one user. */
-struct writer {
+/* What the lists are made of. */
+struct recommending {
     const struct recommend_settings *settings;
     const struct inmo_view *view;
     struct inmo_query query;
-    FILE *stream;
-    int human;               /* a table for people rather than tab-separated lines */
-    enum inmo_status status; /* of a list within recommend_everybody */
+    struct cli_lists lists;
+    enum inmo_status problem; /* of users who got no list, while others did */
+    enum inmo_status status;  /* of a list within recommend_everybody */
     struct inmo_error *error;
 };
 
-/* The N strongest reasons for an item; NULL if none were requested. */
-static enum inmo_status reasons(const struct writer *writer, const char *item,
-                                struct inmo_explanation **explanation, struct inmo_error *error)
+/* Explains an item to the user of the query. */
+static enum inmo_status explain(void *context, const char *item, struct inmo_explanation **why,
+                                struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
-    if (writer->settings->explain)
-        status = inmo_explain(writer->view, &writer->query, item, explanation, error);
-    if (!status && *explanation && (*explanation)->count > (size_t)writer->settings->explain)
-        (*explanation)->count = (size_t)writer->settings->explain;
-    return status;
+    const struct recommending *run = context;
+    return inmo_explain(run->view, &run->query, item, why, error);
 }
 
-static enum inmo_status put_json(const struct writer *writer, const struct inmo_list *list,
-                                 struct inmo_error *error)
+/* "for alice; the model uses 83 % of the history" */
+static char *describe(const struct inmo_query *query, const struct inmo_list *list)
 {
-    enum inmo_status status = INMO_OK;
-    json_t *object = json_object(), *items = json_array();
+    char *who = query->user ? cli_format("for %s", query->user)
+                            : cli_format("for somebody with %zu item%s", query->item_count,
+                                         query->item_count == 1 ? "" : "s");
+    char *known = NULL, *sentence;
 
-    json_object_set_new(object, "user", writer->query.user ? cli_json_text(writer->query.user) : json_null());
-    for (size_t n = 0; n < list->count && !status; n++) {
-        struct inmo_explanation *why = NULL;
-        json_t *item = json_pack("{so so}", "item", cli_json_text(list->entry[n].id), "score",
-                                 cli_json_number(list->entry[n].score));
-        status = reasons(writer, list->entry[n].id, &why, error);
-        if (why) {
-            json_t *parts = json_array();
-            for (size_t p = 0; p < why->count; p++)
-                json_array_append_new(parts, json_pack("{so so}", "item", cli_json_text(why->part[p].id),
-                                                       "contribution", cli_json_number(why->part[p].score)));
-            json_object_set_new(item, "because", parts);
-        }
-        json_array_append_new(items, item);
-        inmo_explanation_free(why);
-    }
-    json_object_set_new(object, "items", items);
-    json_object_set_new(object, "coverage", cli_json_number(list->coverage));
-    json_object_set_new(object, "unknown_items", json_integer(list->unknown_items));
-    json_object_set_new(object, "fallback", json_boolean(list->fallback));
-    if (status)
-        json_decref(object);
-    else
-        cli_json_put(writer->stream, object, 0);
-    return status ? status : cli_check_memory(error);
-}
-
-static void put_heading(const struct writer *writer, const struct inmo_list *list)
-{
-    const struct inmo_query *query = &writer->query;
-
-    if (query->user)
-        fprintf(writer->stream, "for %s", query->user);
-    else
-        fprintf(writer->stream, "for somebody with %zu item%s", query->item_count,
-                query->item_count == 1 ? "" : "s");
     if (!query->user && !query->allow && !query->deny)
-        fprintf(writer->stream, ": %zu of %zu items of the history are known",
-                query->item_count - (size_t)list->unknown_items, query->item_count);
+        known = cli_format(": %zu of %zu items of the history are known",
+                           query->item_count - (size_t)list->unknown_items, query->item_count);
     else if (list->unknown_items)
-        fprintf(writer->stream, ": skipped %d unknown item%s of the history, allow and deny lists",
-                list->unknown_items, list->unknown_items == 1 ? "" : "s");
+        known = cli_format(": skipped %d unknown item%s of the history, allow and deny lists", list->unknown_items,
+                           list->unknown_items == 1 ? "" : "s");
     if (list->fallback)
-        fprintf(writer->stream, "; nothing to go on, so the list is by popularity\n");
+        sentence = cli_format("%s%s; nothing to go on, so the list is by popularity", who, known ? known : "");
     else
-        fprintf(writer->stream, "; the model uses %.0f %% of the history\n", 100 * list->coverage);
+        sentence = cli_format("%s%s; the model uses %.0f %% of the history", who, known ? known : "",
+                              100 * list->coverage);
+    free(known);
+    free(who);
+    return sentence;
 }
 
-static enum inmo_status put_lines(const struct writer *writer, const struct inmo_list *list,
-                                  struct inmo_error *error)
-{
-    enum inmo_status status = INMO_OK;
-    int widest = 0, decimals = cli_decimals(list->count ? list->entry[0].score : 0);
-
-    for (size_t n = 0; n < list->count; n++)
-        if ((int)strlen(list->entry[n].id) > widest)
-            widest = (int)strlen(list->entry[n].id);
-    if (writer->human)
-        put_heading(writer, list);
-    for (size_t n = 0; n < list->count && !status; n++) {
-        const struct inmo_entry *entry = &list->entry[n];
-        struct inmo_explanation *why = NULL;
-        status = reasons(writer, entry->id, &why, error);
-        if (writer->human) {
-            fprintf(writer->stream, "%4zu  %-*s  %*.*f", n + 1, widest, entry->id, decimals + 5, decimals,
-                    entry->score);
-            for (size_t p = 0; why && p < why->count; p++)
-                fprintf(writer->stream, "%s%s %.*f", p ? ", " : "  because of ", why->part[p].id, decimals,
-                        why->part[p].score);
-        } else {
-            cli_put_id(writer->stream, writer->query.user ? writer->query.user : "");
-            fputc('\t', writer->stream);
-            cli_put_id(writer->stream, entry->id);
-            fprintf(writer->stream, "\t%.9g", entry->score);
-            for (size_t p = 0; why && p < why->count; p++) {
-                fputc('\t', writer->stream);
-                cli_put_id(writer->stream, why->part[p].id);
-                fprintf(writer->stream, "\t%.9g", why->part[p].score);
-            }
-        }
-        fputc('\n', writer->stream);
-        inmo_explanation_free(why);
-    }
-    return status;
-}
-
-/* Recommends for one user; the query is in the writer. */
-static enum inmo_status recommend_one(struct writer *writer, struct inmo_error *error)
+/* Recommends for one user; the query is in run. name: of somebody unseen, or NULL. */
+static enum inmo_status recommend_one(struct recommending *run, const char *name, struct inmo_error *error)
 {
     struct inmo_list *list = NULL;
-    enum inmo_status status = inmo_recommend(writer->view, &writer->query, &list, error);
+    enum inmo_status status = inmo_recommend(run->view, &run->query, &list, error);
 
-    if (!status)
-        status = writer->settings->common.json ? put_json(writer, list, error) : put_lines(writer, list, error);
+    if (!status) {
+        char *sentence = describe(&run->query, list);
+        struct cli_recipient to = {run->query.user ? run->query.user : name, sentence, 1};
+        status = cli_lists_put(&run->lists, &to, list, error);
+        free(sentence);
+    }
     inmo_list_free(list);
+    return status;
+}
+
+/* A user nobody knows does not lose the others their lists: the error is printed at once, and the program ends with
+ * its code. */
+static enum inmo_status recommend_each(struct recommending *run, struct inmo_error *error)
+{
+    const struct cli_strings *users = &run->settings->users;
+    enum inmo_status status = INMO_OK;
+
+    for (size_t n = 0; n < users->count && !status; n++) {
+        struct inmo_error why = {0};
+        run->query.user = users->value[n];
+        status = recommend_one(run, NULL, &why);
+        if (status)
+            cli_hint_swapped(run->view, users->value[n], NULL, &why);
+        if ((status == INMO_UNKNOWN || status == INMO_UNSUPPORTED) && users->count > 1) {
+            cli_lists_put_problem(&run->lists, users->value[n], &why);
+            run->problem = run->problem ? run->problem : status;
+            cli_print_error(&why);
+            status = INMO_OK;
+        } else if (status && error) {
+            *error = why;
+        }
+        if (!status && cli_interrupted() && n + 1 < users->count)
+            status = cli_fail(error, INMO_INTERRUPTED, "stopped on request");
+    }
     return status;
 }
 
 /* Callback of inmo_recommend_all. */
 static int put_row(void *context, const char *user, size_t count, const struct inmo_entry *entry)
 {
-    struct writer *writer = context;
+    struct recommending *run = context;
+    FILE *stream = run->lists.output.stream;
 
-    if (writer->settings->explain) { /* reasons are asked for one person at a time, and so is the list then */
-        writer->query.user = user;
-        writer->status = recommend_one(writer, writer->error);
-        return writer->status != INMO_OK || ferror(writer->stream);
-    }
-    if (writer->settings->common.json) {
-        json_t *items = json_array();
-        for (size_t n = 0; n < count; n++)
-            json_array_append_new(items, json_pack("{so so}", "item", cli_json_text(entry[n].id), "score",
-                                                   cli_json_number(entry[n].score)));
-        cli_json_put(writer->stream, json_pack("{so so}", "user", cli_json_text(user), "items", items), 0);
-        if (cli_check_memory(NULL))
-            return 1;
+    if (run->settings->explain) { /* reasons are asked for one person at a time, and so is the list then */
+        run->query.user = user;
+        run->status = recommend_one(run, NULL, run->error);
     } else {
-        for (size_t n = 0; n < count; n++) {
-            cli_put_id(writer->stream, user);
-            fputc('\t', writer->stream);
-            cli_put_id(writer->stream, entry[n].id);
-            fprintf(writer->stream, "\t%.9g\n", entry[n].score);
-        }
+        struct inmo_list list = {.count = count, .entry = (struct inmo_entry *)entry};
+        run->status = cli_lists_put(&run->lists, &(struct cli_recipient){.name = user}, &list, run->error);
     }
-    return ferror(writer->stream) != 0;
+    return run->status || ferror(stream);
 }
 
-static enum inmo_status recommend_everybody(struct writer *writer, struct inmo_error *error)
+static enum inmo_status recommend_everybody(struct recommending *run, struct inmo_error *error)
 {
-    struct inmo_query query = writer->query; /* put_row changes the writer's */
+    struct inmo_query query = run->query; /* put_row changes run's */
     enum inmo_status status;
 
-    writer->error = error;
-    status = inmo_recommend_all(writer->view, &query, cli_hooks(), put_row, writer, error);
-    if (writer->status)
-        status = writer->status;
-    else if (status == INMO_INTERRUPTED && ferror(writer->stream))
+    run->error = error;
+    status = inmo_recommend_all(run->view, &query, cli_hooks(), put_row, run, error);
+    if (run->status)
+        status = run->status;
+    else if (status == INMO_INTERRUPTED && ferror(run->lists.output.stream))
         status = INMO_OK; /* the commit names the write error */
     else if (status == INMO_INTERRUPTED && cli_check_memory(error))
         status = INMO_MEMORY;
+    return status;
+}
+
+/* Many at once, in parallel; with reasons one by one. */
+static enum inmo_status recommend_histories(struct recommending *run, const struct cli_histories *histories,
+                                            struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+
+    if (!run->settings->explain)
+        return cli_recommend_histories(histories, run->view, &run->query, &run->lists, error);
+    for (size_t n = 0; n < cli_histories_count(histories) && !status; n++) {
+        struct cli_strings items = {0};
+        cli_histories_items(histories, n, &items);
+        run->query.items = items.value;
+        run->query.item_count = items.count;
+        status = recommend_one(run, cli_histories_name(histories, n), error);
+        cli_strings_free(&items, 0);
+    }
     return status;
 }
 
@@ -231,12 +205,14 @@ static enum inmo_status check(const struct cli_options *options, const struct re
 {
     int unseen = settings->items || settings->items_file;
     int somebody = settings->users.count > 0 || unseen;
+    int ways = somebody + (settings->histories != NULL) + settings->all_users;
     enum inmo_status status = INMO_OK;
 
-    if (somebody == settings->all_users)
+    if (ways != 1)
         status = cli_fail(error, INMO_USAGE,
-                          "found %s, expected --user, --items (or --items-file) or both, or --all-users",
-                          somebody ? "several ways to say for whom" : "nobody to recommend for");
+                          "found %s, expected --user, --items (or --items-file) or both, or --histories, or "
+                          "--all-users",
+                          ways ? "several ways to say for whom" : "nobody to recommend for");
     else if (settings->all_users && !settings->output)
         status = cli_fail(error, INMO_USAGE, "--all-users needs -o FILE, or -o - for standard output");
     else if (settings->include_seen && cli_given(options, "exclude-seen") && settings->exclude_seen)
@@ -248,9 +224,10 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 {
     struct recommend_settings *settings = structure;
     struct cli_strings history = {0}, allow = {0}, deny = {0};
+    struct cli_histories *histories = NULL;
     struct cli_view view = {0};
-    struct cli_output output = {0};
-    struct writer writer = {.settings = settings};
+    struct inmo_rules *rules = NULL;
+    struct recommending run = {.settings = settings};
     const char *encoding = settings->view.read.encoding;
     enum inmo_status status = check(options, settings, error);
 
@@ -260,63 +237,87 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = cli_read_ids(settings->allow_file, encoding, &allow, error);
     if (!status && settings->deny_file)
         status = cli_read_ids(settings->deny_file, encoding, &deny, error);
+    if (!status && settings->histories)
+        status = cli_histories_read(settings->histories, &settings->view.read, &histories, error);
     if (!status)
         status = cli_open_view(options->argument.value[0], &settings->view, &view, error);
     if (!status)
-        status = cli_output_open(&output, settings->output, settings->common.force, error);
+        status = cli_open_titles(&settings->titles, encoding, view.model, error);
+    if (!status)
+        status = cli_make_rules(&settings->rules, view.view, &settings->titles, &rules, error);
     if (!status) {
-        inmo_query_init(&writer.query);
-        writer.query.k = settings->k;
-        writer.query.include_seen = settings->include_seen || !settings->exclude_seen;
-        writer.query.allow = settings->allow_file ? allow.value : NULL;
-        writer.query.allow_count = allow.count;
-        writer.query.deny = settings->deny_file ? deny.value : NULL;
-        writer.query.deny_count = deny.count;
-        writer.view = view.view;
-        writer.stream = output.stream;
-        writer.human = !settings->output && !settings->common.json;
+        run.lists = (struct cli_lists){
+            .form = cli_list_form(settings->output, settings->common.json),
+            .titles = &settings->titles,
+            .because = settings->explain,
+            .explain = explain,
+            .context = &run,
+        };
+        status = cli_lists_open(&run.lists, settings->output, settings->common.force, error);
+    }
+    if (!status) {
+        inmo_query_init(&run.query);
+        run.query.k = settings->k;
+        run.query.include_seen = settings->include_seen || !settings->exclude_seen;
+        run.query.allow = settings->allow_file ? allow.value : NULL;
+        run.query.allow_count = allow.count;
+        run.query.deny = settings->deny_file ? deny.value : NULL;
+        run.query.deny_count = deny.count;
+        run.query.rules = rules;
+        run.view = view.view;
         if (settings->all_users)
-            status = recommend_everybody(&writer, error);
-        writer.query.items = history.value;
-        writer.query.item_count = history.count;
-        for (size_t n = 0; n < settings->users.count && !status; n++) {
-            writer.query.user = settings->users.value[n];
-            status = recommend_one(&writer, error);
-            if (!status && cli_interrupted() && n + 1 < settings->users.count)
-                status = cli_fail(error, INMO_INTERRUPTED, "stopped on request");
-        }
+            status = recommend_everybody(&run, error);
+        if (histories)
+            status = recommend_histories(&run, histories, error);
+        run.query.items = history.value;
+        run.query.item_count = history.count;
+        if (!status)
+            status = recommend_each(&run, error);
         if (!status && history.count && settings->users.count == 0)
-            status = recommend_one(&writer, error);
+            status = recommend_one(&run, NULL, error);
         cli_hooks_end();
     }
     if (!status)
-        status = cli_output_commit(&output, 1, error);
+        status = cli_lists_commit(&run.lists, error);
     if (!status && settings->output && strcmp(settings->output, "-"))
         cli_note(INMO_NOTE, "wrote %s", settings->output);
-    cli_output_abandon(&output);
+    cli_lists_abandon(&run.lists);
+    inmo_rules_free(rules);
+    cli_close_titles(&settings->titles);
     cli_close_view(&view);
+    cli_histories_free(histories);
     cli_strings_free(&deny, 1);
     cli_strings_free(&allow, 1);
     cli_strings_free(&history, 1);
-    return status;
+    return status ? status : run.problem;
 }
 
 const struct cli_command cli_recommend = {
     .name = "recommend",
     .arguments = "MODEL",
-    .summary = "recommend to known users, to somebody unseen, or to everybody",
+    .summary = "recommend to known users, to people unseen, or to everybody",
     .description =
         "Prints the k best items for each --user, for somebody nobody has seen who took --items, or for "
         "--all-users. With both --user and --items the items count beside the user's own. With --observed the "
         "model looks at a log of what happened since training, with users and "
         "items it has never seen, and nothing is retrained.\n\n"
         "Unknown items of a history are passed over and counted; when nothing of it can be used, the list is by "
-        "popularity and says so. In tab-separated output a tab or line end inside an id is written \\t, \\n or "
-        "\\r.",
-    .examples = "  inmo recommend model.inmo --user alice --user bob --k 10\n"
-                "  inmo recommend model.inmo --items jazz-001,jazz-017 --explain 3\n"
-                "  inmo recommend model.inmo --all-users -o lists.tsv\n"
-                "  inmo recommend model.inmo --observed today.csv --user carol --json\n",
+        "popularity and says so. A user nobody knows does not lose the others their lists: the error is printed, "
+        "and the exit code is 6 at the end.\n\n"
+        "CSV and TSV files have a header and the columns user, rank, item, score, with titles also title, and with "
+        "--explain N because_1, contribution_1 and so on. In tab-separated output a tab or line end inside an id "
+        "is "
+        "written \\t, \\n or \\r. JSON has for each user an object with the keys user and items, each of which has "
+        "rank, item, score, title if it is known, and because (item, contribution) with --explain; for somebody "
+        "asked for by name or history also coverage, unknown_items and fallback. --histories reads any log; those "
+        "who are in it are taken for strangers, whatever their names.",
+    .examples =
+        "  inmo recommend model.inmo --user alice --user bob --k 10\n"
+        "  inmo recommend model.inmo --items jazz-001,jazz-017 --explain 3\n"
+        "  inmo recommend model.inmo --all-users --titles movies.csv -o lists.csv.gz\n"
+        "  inmo recommend model.inmo --histories carts.csv --k 5 -o lists.jsonl\n"
+        "  inmo recommend model.inmo --user alice --titles movies.csv --where genre=Comedy --diversity 0.3\n"
+        "  inmo recommend model.inmo --observed today.csv --user carol --json\n",
     .least_arguments = 1,
     .most_arguments = 1,
     .settings_size = sizeof(struct recommend_settings),

@@ -44,7 +44,9 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_table(options, rows, sizeof rows / sizeof *rows, command);
     cli_add_table(options, row, count, &command->serve);
     row = inmo_read_settings(&count);
-    cli_add_table(options, row, count, &command->read);
+    for (size_t n = 0; n < count; n++) /* types are the store's business here */
+        if (strcmp(row[n].name, "positive") && strcmp(row[n].name, "seen") && strcmp(row[n].name, "negative"))
+            cli_add_table(options, &row[n], 1, &command->read);
     cli_add_common(options, &command->common, 0);
 }
 

@@ -131,6 +131,14 @@ char *cli_joined(const struct cli_strings *strings)
     return text;
 }
 
+size_t cli_width(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
 /* Letters to insert, delete, change or swap with their neighbour to get from one word to the other. */
 static size_t distance(const char *a, const char *b)
 {

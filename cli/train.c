@@ -16,13 +16,15 @@ struct train_settings {
     struct cli_common common;
     struct cli_data_options data;
     struct cli_training training;
-    const char *output;
+    const char *output, *titles;
     int no_checkpoint, keep_checkpoint;
 };
 
 #define AT(member) offsetof(struct train_settings, member)
 static const struct inmo_setting rows[] = {
     {"output", 's', AT(output), 0, 0, NULL, "Output", "MODEL", "File for the trained model."},
+    {"titles", 's', AT(titles), 0, 0, NULL, "Output", "FILE",
+     "Keep this file of ids, titles and further columns of items (movies.csv) in the model."},
 };
 /* Listed after the library's checkpoint options, under the same heading. */
 static const struct inmo_setting run_rows[] = {
@@ -41,7 +43,7 @@ static void declare(struct cli_options *options, void *structure)
 
     inmo_train_settings(&count);
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
-    cli_add_training(options, &settings->training, count);
+    cli_add_training(options, &settings->training, count, NULL);
     cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
     /* A raw log needs no test part; the validation part is needed for early stopping. */
     cli_add_data(options, &settings->data, "90/10/0");
@@ -53,7 +55,7 @@ static enum inmo_status begin(struct cli_options *options, void *structure, stru
     struct train_settings *settings = structure;
     const char *from = cli_given(options, "from");
     struct inmo_model *model = NULL;
-    enum inmo_status status = cli_begin_training(options, &settings->training, error);
+    enum inmo_status status = cli_begin_training(options, &settings->training, cli_given(options, "model"), error);
     if (!status && from)
         status = inmo_model_load(from, &model, error);
     if (!status && from)
@@ -93,20 +95,20 @@ static double peak_rss_mb(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-static void print_json(const struct train_settings *settings, const struct inmo_model_info *info,
-                       const struct inmo_train_report *report)
+static void print_json(const struct train_settings *settings, const struct inmo_dataset *dataset,
+                       const struct inmo_model_info *info, const struct inmo_train_report *report)
 {
-    cli_json_put(stdout,
-                 json_pack("{ss so si si sI so so so so so sI so ss si}", "model", info->name, "settings",
-                           cli_json_parsed(info->configuration), "epochs", report->epochs, "best_epoch",
-                           report->best_epoch, "steps", (json_int_t)report->steps, "seconds",
-                           cli_json_number(report->seconds), "seconds_per_epoch",
-                           cli_json_number(report->seconds_per_epoch), "best_valid",
-                           cli_json_number(report->best_score), "final_loss", cli_json_number(report->final_loss),
-                           "peak_rss_mb", cli_json_number(peak_rss_mb()), "parameters",
-                           (json_int_t)info->parameters, "output", cli_json_text(settings->output), "stopped",
-                           report->stopped ? report->stopped : "", "threads", settings->common.threads),
-                 1);
+    cli_json_put(
+        stdout,
+        json_pack("{ss so si si sI so so so so so sI so ss si so}", "model", info->name, "settings",
+                  cli_json_parsed(info->configuration), "epochs", report->epochs, "best_epoch", report->best_epoch,
+                  "steps", (json_int_t)report->steps, "seconds", cli_json_number(report->seconds),
+                  "seconds_per_epoch", cli_json_number(report->seconds_per_epoch), "best_valid",
+                  cli_json_number(report->best_score), "final_loss", cli_json_number(report->final_loss),
+                  "peak_rss_mb", cli_json_number(peak_rss_mb()), "parameters", (json_int_t)info->parameters,
+                  "output", cli_json_text(settings->output), "stopped", report->stopped ? report->stopped : "",
+                  "threads", settings->common.threads, "kept", cli_kept_json(dataset)),
+        1);
 }
 
 static void print_text(const struct train_settings *settings, const struct inmo_model_info *info,
@@ -116,7 +118,7 @@ static void print_text(const struct train_settings *settings, const struct inmo_
     printf("%s: %s, %s parameters\n", settings->output, info->name, cli_thousands(info->parameters, number));
     printf("  epochs      %d", report->epochs);
     if (report->best_epoch >= 0)
-        printf(" (the model has the parameters of epoch %d)", report->best_epoch);
+        printf(" (the model has the parameters of epoch %d)", report->best_epoch + 1);
     printf(", stopped by %s\n", report->stopped ? report->stopped : "?");
     if (isfinite(report->best_score))
         printf("  validation  ndcg@20 %.4f\n", report->best_score);
@@ -146,6 +148,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct train_settings *settings = structure;
     struct inmo_dataset *dataset = NULL;
     struct inmo_model *model = NULL;
+    struct inmo_titles *titles = NULL;
     struct inmo_train_report report = {0};
     struct inmo_model_info info;
     struct inmo_lock lock = {-1, NULL};
@@ -165,16 +168,22 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = inmo_lock_output(settings->output, &lock, error);
     if (!status)
         status = check_outputs(settings, error);
+    if (!status && settings->titles)
+        status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
     if (!status && settings->training.train.from)
         status = follow_from(options, settings, error);
     if (!status)
         status = cli_open_all_data(options, &options->argument, &settings->data, &dataset, NULL, error);
+    if (!status)
+        cli_say_kept(dataset);
     if (!status)
         cli_take_like(options, &settings->training, dataset);
     if (!status)
         status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
     damaged = dataset && status == INMO_FORMAT && settings->training.train.resume;
     cli_hooks_end();
+    if (!status && titles)
+        status = inmo_model_keep_titles(model, titles, error);
     if (!status)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
     if (!status && settings->training.train.checkpoint && !settings->keep_checkpoint)
@@ -182,7 +191,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)
-            print_json(settings, &info, &report);
+            print_json(settings, dataset, &info, &report);
         else
             print_text(settings, &info, &report);
     } else if (damaged) {
@@ -196,6 +205,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         fprintf(stderr, "inmo: the checkpoint is %s\n", settings->training.train.checkpoint);
         cli_print_go_on(options, "--resume");
     }
+    inmo_titles_free(titles);
     inmo_model_free(model);
     inmo_dataset_free(dataset);
     inmo_unlock_output(&lock);
@@ -211,7 +221,8 @@ const struct cli_command cli_train = {
         "Trains on DATA, a prepared directory or one or more raw logs (then the options for logs apply, "
         "and the split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
         "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
-        "are those of inmo-lightgcn; other models and recipes have their own.\n\nWith --from, an "
+        "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another."
+        "\n\nWith --from, an "
         "earlier model's parameters are the start, matched by id, its settings and the way its log was "
         "read are the defaults, and only the last epochs of the schedule are trained. While a model is "
         "made, MODEL.lock says by whom, and a second run ends with exit code 12.",

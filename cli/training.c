@@ -24,22 +24,25 @@ static const struct inmo_setting other_names[] = {
      "The same as --learning-rate."},
 };
 
-void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count)
+void cli_add_training(struct cli_options *options, struct cli_training *training, size_t count,
+                      const struct inmo_setting *model)
 {
     size_t all;
+    const struct inmo_setting *row = inmo_train_settings(&all);
 
     training->recipe = "fast";
     inmo_train_options_init(&training->train, "inmo-lightgcn", training->recipe, NULL);
     cli_add_table(options, recipe_rows, sizeof recipe_rows / sizeof *recipe_rows, training);
-    cli_add_table(options, inmo_train_settings(&all), count, &training->train);
+    if (model)
+        cli_add_table(options, model, 1, &training->train);
+    cli_add_table(options, row + (model ? 1 : 0), count - (model ? 1 : 0), &training->train);
     cli_add_table(options, other_names, sizeof other_names / sizeof *other_names, &training->train);
 }
 
-enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training,
+enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training, const char *model,
                                     struct inmo_error *error)
 {
-    const char *model = cli_given(options, "model"), *recipe = cli_given(options, "recipe"),
-               *like = cli_given(options, "like");
+    const char *recipe = cli_given(options, "recipe"), *like = cli_given(options, "like");
     enum inmo_status status;
     recipe = recipe ? recipe : training->recipe;
     if (like && inmo_recipe_for(like, 1, 1, 1) && strcmp(recipe, "fast") == 0)
@@ -81,6 +84,58 @@ void cli_take_like(const struct cli_options *options, struct cli_training *train
     if (!training->like)
         cli_note(INMO_NOTE, "the paper's settings are those for %s, which is nearest in size and density (--like)",
                  strchr(recipe, ':') + 1);
+}
+
+/* Calls take for every training option that was given, with the text that counts. */
+static void each_given(const struct cli_options *options, const struct cli_training *training,
+                       void (*take)(void *context, const struct inmo_setting *row, const char *text), void *context)
+{
+    for (size_t n = 0; n < options->assignment_count; n++) {
+        const struct cli_assignment *given = &options->assignment[n];
+        for (size_t t = 0; t < options->table_count; t++)
+            for (size_t r = 0; options->table[t].structure == &training->train && r < options->table[t].count;
+                 r++) {
+                const struct inmo_setting *row = &options->table[t].row[r];
+                if (!strcmp(row->name, given->row->name) &&
+                    row->offset != offsetof(struct inmo_train_options, model))
+                    take(context, row, cli_given(options, row->name));
+            }
+    }
+}
+
+static void set_given(void *context, const struct inmo_setting *row, const char *text)
+{
+    inmo_setting_set(row, context, text);
+}
+
+enum inmo_status cli_training_of(const struct cli_options *options, const struct cli_training *training,
+                                 const char *model, struct inmo_train_options *train, struct inmo_error *error)
+{
+    enum inmo_status status = inmo_train_options_init(train, model, training->recipe, error);
+    if (!status)
+        each_given(options, training, set_given, train);
+    return status;
+}
+
+/* An alias is listed by the name of what it sets. */
+static void list_given(void *context, const struct inmo_setting *row, const char *text)
+{
+    size_t count;
+    const struct inmo_setting *own = inmo_train_settings(&count);
+    (void)text;
+    for (size_t n = 0; n < inmo_train_settings_of_model(); n++)
+        if (own[n].offset == row->offset)
+            cli_strings_add(context, own[n].name);
+}
+
+char *cli_training_given(const struct cli_options *options, const struct cli_training *training)
+{
+    struct cli_strings names = {0};
+    char *text;
+    each_given(options, training, list_given, &names);
+    text = cli_joined(&names);
+    cli_strings_free(&names, 0);
+    return text;
 }
 
 void cli_put_quoted(FILE *stream, const char *word)

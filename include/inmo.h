@@ -33,10 +33,10 @@
 extern "C" {
 #endif
 
-/* The version compiled against, and the number in the shared library's name (libinmo.so.0). The number grows when a
+/* The version compiled against, and the number in the shared library's name (libinmo.so.1). The number grows when a
  * call or a structure the library hands out changes. A structure that the caller fills knows its size (below). */
 #define INMO_VERSION "0.1.0"
-#define INMO_ABI 0
+#define INMO_ABI 1
 
 #if defined(__GNUC__)
 #define INMO_API __attribute__((visibility("default")))
@@ -160,15 +160,21 @@ struct inmo_log;
 struct inmo_read_options {
     size_t size;           /* set by inmo_read_options_init */
     const char *format;    /* auto|delimited|list|inter|movielens|gowalla|amazon|yelp; default auto (by looking) */
-    const char *columns;   /* names in order: user,item,rating,time,split and - for one to ignore; default NULL:
+    const char *columns;   /* names in order: user,item,rating,time,split,event and - for one to
+                              ignore; default NULL:
                               from the header, or user,item[,rating[,time]] when there is none */
     const char *separator; /* one character, "tab", "comma", "space", ...; default NULL: by looking */
     const char *header;    /* auto|yes|no; default auto */
-    double min_rating;     /* if there are ratings, keep those above this; default 3 */
+    double min_rating;     /* if there are ratings, those of at least this are positive, the others only seen;
+                              default INMO_AUTO: above 3 */
     int keep_all_ratings;  /* default 0; 1: min_rating is not applied */
     uint64_t skip_bad;     /* bad lines to skip (and count) before one is an error; default 0 */
     const char *encoding;  /* utf-8 (default; NULL is the same), latin-1, windows-1252 or any that iconv(3) knows;
                               UTF-16 and UTF-32 are detected */
+    const char *positive; /* in a column of event types: "buy,like", those that count as interactions; default NULL:
+                              all that the next two do not name. Others are ignored, and counted */
+    const char *seen;     /* "view": never trained on, but never recommended to that user either; default NULL */
+    const char *negative; /* "return,dislike": seen, and no interaction of the pair counts; default NULL */
 };
 
 INMO_API void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size);
@@ -195,7 +201,7 @@ INMO_API enum inmo_status inmo_log_from_ratings(size_t count, const char *const 
                                                 struct inmo_error *error);
 
 /* What a column of this name holds, by the names that the reader looks for in a header: "user", "item", "rating",
- * "time" or "split"; NULL: none of these. */
+ * "time", "split" or "event"; NULL: none of these. */
 INMO_API const char *inmo_column_role(const char *name);
 
 /* A list of ids, one per line, for histories and allow or deny lists. Unpacked, decoded and split into lines like a
@@ -212,11 +218,34 @@ INMO_API enum inmo_status inmo_ids_read(const char *path, const char *encoding, 
                                         struct inmo_error *error);
 INMO_API void inmo_ids_free(struct inmo_ids *ids);
 
+/* A file about items: an id, what people call it, and any further columns (genres, brand, price). */
+struct inmo_titles;
+struct inmo_titles_info {
+    int64_t count;             /* items */
+    int columns, id, title;    /* how many, and which of them are the id and the title */
+    const char *const *column; /* (columns) names, of the header or "id", "title", "column3" */
+};
+/* Reads CSV, TSV, MovieLens' :: and |, with or without a header, also compressed; separator and columns are found
+ * by looking: by the names of the header, else the first column is the id and the second the title. Of an item that
+ * is there twice, the first line counts. Text that is not UTF-8 is taken for Latin-1. path "-" is standard input;
+ * encoding as in struct inmo_read_options. Errors: IO, INPUT (names file and line), USAGE (encoding), MEMORY. */
+INMO_API enum inmo_status inmo_titles_read(const char *path, const char *encoding, struct inmo_titles **titles,
+                                           struct inmo_error *error);
+INMO_API void inmo_titles_free(struct inmo_titles *titles);
+INMO_API void inmo_titles_info(const struct inmo_titles *titles, struct inmo_titles_info *info);
+/* The row of an item's id, from 0; -1: not there. */
+INMO_API int64_t inmo_titles_row(const struct inmo_titles *titles, const char *id);
+/* What stands in a column of a row; never NULL. */
+INMO_API const char *inmo_titles_cell(const struct inmo_titles *titles, int64_t row, int column);
+/* The title of an item; NULL if it has none, or if titles is NULL. */
+INMO_API const char *inmo_titles_of(const struct inmo_titles *titles, const char *id);
+
 INMO_API void inmo_log_free(struct inmo_log *log);
 INMO_API int64_t inmo_log_count(const struct inmo_log *log);
 /* Interaction n, in the order of the log; *time is 0 if the log has no times. The ids belong to the log. Returns 0
  * after the last. */
-INMO_API int inmo_log_at(const struct inmo_log *log, int64_t n, const char **user, const char **item, int64_t *time);
+INMO_API int inmo_log_at(const struct inmo_log *log, int64_t n, const char **user, const char **item,
+                         int64_t *time);
 
 /* ---- 2. Prepare: interactions -> a filtered, split data set -------------------------------------------------- */
 
@@ -284,7 +313,8 @@ INMO_API enum inmo_status inmo_dataset_from_matrices(const struct inmo_interacti
                                                      const struct inmo_prepare_options *options,
                                                      struct inmo_dataset **dataset, struct inmo_error *error);
 /* The interactions of one part: "train", "valid", "test", "later" or "aside"; rows are ascending. The arrays belong
- * to the data set. Returns 0 if there is no such part. */
+ * to the data set. Returns 0 if there is no such part. "seen": what users have seen but not chosen; its users and
+ * items count the extra ones, too; 0 where there is nothing. */
 INMO_API int inmo_dataset_part(const struct inmo_dataset *dataset, const char *part,
                                struct inmo_interactions *interactions);
 
@@ -296,6 +326,10 @@ struct inmo_id_table {
 };
 INMO_API void inmo_dataset_ids(const struct inmo_dataset *dataset, struct inmo_id_table *users,
                                struct inmo_id_table *items);
+
+/* Users and items that are known only from what was seen; they follow the others in the part "seen". */
+INMO_API void inmo_dataset_extra_ids(const struct inmo_dataset *dataset, struct inmo_id_table *users,
+                                     struct inmo_id_table *items);
 
 /* A synthetic log: tab-separated user and item with readable names ("jazz-017"). Memory does not grow with the
  * number of interactions. */
@@ -345,8 +379,8 @@ struct inmo_train_options {
     double l2_exponent;        /* ials: nu, exponent of the degree in the weight of a squared norm */
     double low_pass;           /* gf-cf: weight of the ideal low-pass filter */
     double learning_rate;      /* Adam's */
-    double l2;                 /* lambda; ials, ease: INMO_AUTO (their default): chosen */
-    const char *l2_on;         /* rows: norms of users and items; pairs (neumf): of each pair's vector */
+    double l2;                 /* lambda; ials, ease, mf: INMO_AUTO (their default): chosen */
+    const char *l2_on;         /* rows (default): norms of users and items; pairs (neumf): of each pair's vector */
     double dropout;            /* p: share of interactions dropped from the INMO sums in a step */
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;        /* beta: weight of the self-enhanced loss */
@@ -372,7 +406,8 @@ struct inmo_train_options {
     int negatives;             /* softmax, listwise: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
-    double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence */
+    double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence;
+                                  INMO_AUTO: by the log's size (inmo-mf, lightgcn, imc-lightgcn) */
     const char *storage;       /* float|half: graph layers during training */
     const char *order;         /* none|community: order of the nodes during training */
     const char *schedule;      /* constant|cosine|eager: learning rate over the epochs */
@@ -405,6 +440,8 @@ static inline enum inmo_status inmo_train_options_init(struct inmo_train_options
  * like NULL: for the one nearest in size and density. NULL: the paper has no such data set. */
 INMO_API const char *inmo_recipe_for(const char *like, int64_t users, int64_t items, int64_t interactions);
 INMO_API const struct inmo_setting *inmo_train_settings(size_t *count);
+/* Whether a model looks at the setting of this name: 1, also if no row has the name; 0 if it leaves it alone. */
+INMO_API int inmo_train_setting_applies(const char *setting, const char *model);
 /* Number of leading rows that determine the model's bytes and are stored in its file; the others only control the
  * run. */
 INMO_API size_t inmo_train_settings_of_model(void);
@@ -453,20 +490,35 @@ INMO_API void inmo_model_interactions(const struct inmo_model *model, struct inm
 INMO_API void inmo_model_ids(const struct inmo_model *model, struct inmo_id_table *users,
                              struct inmo_id_table *items);
 
+/* Users and items that it knows only by name: those without training interactions, known from other parts of the
+ * data set or from what was only seen. They follow the others in the numbers of inmo_model_seen; a list for such a
+ * user is by popularity. Counts of 0 (and offset NULL) where there are none. */
+INMO_API void inmo_model_extra_ids(const struct inmo_model *model, struct inmo_id_table *users,
+                                   struct inmo_id_table *items);
+/* What users have seen but not chosen (low ratings, views): never trained on, in no list of theirs. offset NULL:
+ * nothing. */
+INMO_API void inmo_model_seen(const struct inmo_model *model, struct inmo_interactions *seen);
+/* JSON object: the preparation options of the data it was trained on; NULL: unknown (matrices, older files). */
+INMO_API const char *inmo_model_preparation(const struct inmo_model *model);
+
 /* ---- 3b. Tune: which settings? ------------------------------------------------------------------------------ */
 
 struct inmo_tune_options {
     size_t size;        /* set by inmo_tune_options_init */
     const char *search; /* "learning-rate=1e-3..3e-2:log,dropout=0.3..0.7:5,layers=2|3": training options with a
-                                  range (uniform, or in the logarithm), so many values of one, or a list */
-    const char *method; /* grid: every combination. random (default): by chance, none twice. halving: by
-                                  chance, all trained briefly, the best of them longer, again and again */
-    int trials;         /* 0 (default): the whole grid, otherwise 20 */
+                                  range (uniform, or in the logarithm), so many values of one, or a list. NULL
+                                  (default): what matters for each model; its first trial is the options as given */
+    const char *keep;   /* without search: "dim,layers": settings that stay as given; default NULL: none */
+    const char *method; /* grid: every combination. random: by chance, none twice. halving: by chance, all
+                                  trained briefly, the best of them longer, again and again. auto (default):
+                                  halving without search, else random */
+    int trials;         /* 0 (default): the whole grid, otherwise 20, or 3 of each of several models */
     uint64_t seed;      /* of the search: trial n's settings are a function of (seed, n); default 1 */
     const char *seeds;  /* of training: a trial's score is the mean over "1,2,3"; default "1" */
     int halving_rate;   /* halving: the best 1/rate go on for rate times the epochs; default 3 */
     int least_epochs;   /* halving: of the first rung; 0 (default): eval_every of the training options */
-    double max_seconds; /* of this call: the search stops, and can go on later; 0 (default): no limit */
+    double max_seconds; /* of this call: the search stops, and can go on later; 0: no limit; INMO_AUTO (default):
+                                  600 without search, else no limit */
     double per_trial_seconds;  /* of each training, which ends there; 0 (default): no limit */
     double checkpoint_seconds; /* between checkpoints of the running trial; default 60 */
 };
@@ -475,41 +527,59 @@ static inline void inmo_tune_options_init(struct inmo_tune_options *options)
 {
     inmo_tune_options_init_sized(options, sizeof *options);
 }
-INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all but search */
+INMO_API const struct inmo_setting *inmo_tune_settings(size_t *count); /* all but search and keep */
 
 struct inmo_tune_trial {
     int number;               /* from 1 */
-    const char *const *value; /* one per searched setting, as on the command line */
-    int epochs;               /* epochs of its training: all, or with halving those of the last rung */
-    double score;             /* best validation NDCG@20, mean over the seeds; NaN when it failed */
-    double deviation;         /* standard deviation over the seeds; NaN for one seed */
-    const char *error;        /* why its training failed; else NULL */
+    const char *const *value; /* one per searched setting, as on the command line; "": not one of its model's */
+    int epochs;        /* of its training: all, or with halving those of the rung that counts; 0: a closed form */
+    double score;      /* best validation NDCG@20, mean over the seeds; NaN when it failed */
+    double deviation;  /* standard deviation over the seeds; NaN for one seed */
+    const char *error; /* why its training failed; else NULL */
+    const char *model;
+    double seconds; /* of all its trainings */
 };
 struct inmo_tune_report {
     size_t setting_count;
-    const char *const *setting; /* names of the searched settings */
+    const char *const *setting; /* names of the searched settings; of several models, model is the first */
     size_t trial_count;
-    const struct inmo_tune_trial *trial; /* finished trials, best first: by epochs, then by score */
+    const struct inmo_tune_trial
+        *trial; /* finished trials, best first: by epochs, then by score; without search and
+                                            with several models by score alone */
     struct inmo_train_options
-        best;            /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
-    int planned;         /* number of trials of the whole search */
-    int trained;         /* trainings of this call; others were in the record */
-    double seconds;      /* of this call */
-    const char *stopped; /* "done" or "max-seconds" */
+        best;               /* for inmo_train: all settings of trial[0], with its epochs and the first seed */
+    int planned;            /* number of trials of the whole search */
+    int trained;            /* trainings of this call; others were in the record */
+    double seconds;         /* of this call */
+    const char *stopped;    /* "done" or "max-seconds" */
+    const char *best_model; /* file with the model of trial[0]; NULL: no directory, or no trial is finished */
+    const char *page;       /* file with charts and a table of the trials; NULL: no directory */
 };
 
 /* Searches for better training settings by validation NDCG@20, starting from fixed; never reads the test part.
- * directory (created if necessary; NULL: nothing is kept) holds the record of finished trainings and the checkpoint
- * of the current one. Called again with the same arguments, also after kill -9, the search continues, repeats no
- * training, and ends with the same report. More trials may be requested (not with halving); any other difference is
- * refused. Settings whose training fails (non-finite numbers, an invalid combination) are failed trials. Errors:
- * USAGE (names the setting), UNSUPPORTED (a model without training), INPUT (no validation part), EXISTS (the
- * directory has another search or other files), INTERRUPTED (with a checkpoint); if all trials failed, the error of
- * the first. */
+ * directory (created if necessary; NULL: nothing is kept) holds the record of finished trainings, the checkpoint
+ * of the current one, and best.inmo, the model of the best trial so far (with the first seed). Called again with
+ * the same arguments, also after kill -9, the search continues, repeats no training, and ends with the same report.
+ * More trials may be requested (not with halving); any other difference is refused. Settings whose training fails
+ * (non-finite numbers, an invalid combination) are failed trials. Errors: USAGE (names the setting), UNSUPPORTED (a
+ * model without training), INPUT (no validation part), EXISTS (the directory has another search or other files),
+ * INTERRUPTED (with a checkpoint); if all trials failed, the error of the first. */
 INMO_API enum inmo_status inmo_tune(const struct inmo_dataset *dataset, const struct inmo_train_options *fixed,
                                     const struct inmo_tune_options *options, const char *directory,
                                     const struct inmo_hooks *hooks, struct inmo_tune_report **report,
                                     struct inmo_error *error);
+/* The same over several models, each with its own options: their trials take turns. Models that cannot be trained
+ * in the memory there is are failed trials. Without search, or with several models, the search is made for
+ * max_seconds: with halving each rung has an equal part of it, and goes on with what is finished then. What a trial
+ * is never depends on time, only which ones are reached; ease has its most frequent 10,000 items unless keep names
+ * most-items. */
+INMO_API enum inmo_status inmo_tune_models(const struct inmo_dataset *dataset,
+                                           const struct inmo_train_options *fixed, size_t count,
+                                           const struct inmo_tune_options *options, const char *directory,
+                                           const struct inmo_hooks *hooks, struct inmo_tune_report **report,
+                                           struct inmo_error *error);
+/* All models, in the order in which a search over them should try them; NULL after the last. */
+INMO_API const char *inmo_tune_model(size_t n);
 INMO_API void inmo_tune_report_free(struct inmo_tune_report *report);
 
 /* ---- 4. Files ---------------------------------------------------------------------------------------------- */
@@ -520,6 +590,13 @@ INMO_API enum inmo_status inmo_model_save(const struct inmo_model *model, const 
                                           struct inmo_error *error);
 /* Maps the file after checking version, sizes and checksum. Errors: IO, FORMAT. */
 INMO_API enum inmo_status inmo_model_load(const char *path, struct inmo_model **model, struct inmo_error *error);
+
+/* Puts a copy of the titles into the model, which is saved with it; NULL takes them out. Not while views of the
+ * model are in use. Errors: MEMORY. */
+INMO_API enum inmo_status inmo_model_keep_titles(struct inmo_model *model, const struct inmo_titles *titles,
+                                                 struct inmo_error *error);
+/* The titles in the model; NULL: none. */
+INMO_API const struct inmo_titles *inmo_model_titles(const struct inmo_model *model);
 
 /* ---- 5. Evaluate ------------------------------------------------------------------------------------------- */
 
@@ -532,6 +609,8 @@ struct inmo_eval_options {
     double walks;           /* weight of short walks; default -1: as trained */
     double links;           /* weight of item links; default -1: as trained */
     int walk_neighbours;    /* default 0: as trained */
+    int allow_leaks;        /* 1: also on interactions that the model was trained on; default 0: refused */
+    int mask_seen;          /* 1: what a user has seen but not chosen is not ranked, as in lists; default 0 */
 };
 INMO_API void inmo_eval_options_init_sized(struct inmo_eval_options *options, size_t size);
 static inline void inmo_eval_options_init(struct inmo_eval_options *options)
@@ -543,6 +622,9 @@ INMO_API const struct inmo_setting *inmo_eval_settings(size_t *count);
 struct inmo_metrics {
     int k;
     double recall, precision, ndcg, hit_rate, mrr, map, coverage; /* 0..1; coverage: share of items in any list */
+    double novelty; /* mean of -log2 of the share of users who chose a listed item, in bits */
+    /* 1 - mean cosine of two items of a list by their users, over at most 1000 lists; NaN for k 1 */
+    double diversity;
 };
 struct inmo_group {
     const char *name;              /* "all", "new-users", "new-items", "old-users", "history 10-19", ... */
@@ -557,11 +639,21 @@ struct inmo_report {
     double inference_seconds; /* of these: building the graph and computing what scores need */
 };
 /* Ranks all items for every user with test items. Errors: USAGE, UNSUPPORTED (the model cannot handle the
- * scenario), INPUT (no test interactions). */
+ * scenario), INPUT (no test interactions; some that the model was trained on). */
 INMO_API enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *dataset,
                                         const struct inmo_eval_options *options, const struct inmo_hooks *hooks,
                                         struct inmo_report **report, struct inmo_error *error);
 INMO_API void inmo_report_free(struct inmo_report *report);
+
+/* How much of a part ("test" or "valid") the model has been shown: inmo_evaluate refuses a part of which it was
+ * trained on anything, and a test part that it was validated with. */
+struct inmo_leaks {
+    int64_t interactions; /* of the part */
+    int64_t trained;      /* of these, in the model's training interactions */
+    int64_t validated;    /* in those it was validated with */
+};
+INMO_API enum inmo_status inmo_evaluate_leaks(const struct inmo_model *model, const struct inmo_dataset *dataset,
+                                              const char *part, struct inmo_leaks *leaks, struct inmo_error *error);
 
 /* ---- 6. Use: model + whatever has been observed -> recommendations ------------------------------------------- */
 
@@ -593,6 +685,12 @@ struct inmo_event {
  * not UTF-8), MEMORY. */
 INMO_API enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_event *events, size_t count,
                                             struct inmo_error *error);
+/* Adds events of items that a user has seen but not chosen: views, low ratings, returns. From the next request on
+ * they are in no list of that user, also with include_seen, unless the user chooses them; nothing else depends on
+ * them. A user who is new with such an event is known and gets a list by popularity. All or, on failure, none.
+ * Errors: as inmo_view_observe. */
+INMO_API enum inmo_status inmo_view_observe_seen(struct inmo_view *view, const struct inmo_event *events,
+                                                 size_t count, struct inmo_error *error);
 /* Forgets a user (item NULL), an item (user NULL) or one interaction. From the next request on, a forgotten user
  * is unknown and a forgotten item is in no list. From the next refresh on, no representation depends on them, and
  * what the model learned about them (their template) is not used again. Trained parameters of others do not
@@ -627,6 +725,42 @@ struct inmo_freshness {
 };
 INMO_API void inmo_view_freshness(const struct inmo_view *view, struct inmo_freshness *freshness);
 
+/* Rules for lists: which items may be in them by the columns of the titles, which are preferred, how many of a
+ * kind, and how different they are. Made once for a view and used by any number of queries and threads at once.
+ *
+ * A cell of the titles may have several values: "Action|Comedy". Case does not matter, nor does a plural s in the
+ * name of a column. Items that the titles do not have match no value, are not boosted and count in no quota.
+ *
+ * where is exact: it leaves only such items. boost, at_most and diversity choose again from the best candidates of
+ * the model: an item beyond them does not come in. Diversity is maximal marginal relevance on the cosines of the
+ * items' vectors (docs/math.md#re-ranking); the scores in a list are the model's, boosted, so they need not
+ * descend. */
+struct inmo_rules;
+struct inmo_rule_options {
+    size_t size;              /* set by inmo_rule_options_init */
+    const char *const *where; /* "genre=jazz", "genre=jazz|blues" (one of them), "genre!=jazz"; all must hold */
+    size_t where_count;
+    const char *const *boost; /* "genre=jazz:1.2": a score s becomes s + 0.2 |s|; factors are multiplied */
+    size_t boost_count;
+    const char *const *at_most; /* "3:genre": at most three items of any one genre in a list */
+    size_t at_most_count;
+    double diversity; /* 0 (default): by score alone; 1: as different as possible */
+    int candidates;   /* items to choose from; 0 (default): five times k, at least 100 */
+};
+INMO_API void inmo_rule_options_init_sized(struct inmo_rule_options *options, size_t size);
+static inline void inmo_rule_options_init(struct inmo_rule_options *options)
+{
+    inmo_rule_options_init_sized(options, sizeof *options);
+}
+/* titles may be NULL if only diversity is asked for. Items that come into the view later have no title for the
+ * rules. Errors: USAGE (names the rule, and the columns there are), UNSUPPORTED (diversity with a model without
+ * vectors: popular, item-knn, ease, gf-cf, mult-vae), MEMORY. */
+INMO_API enum inmo_status inmo_rules_create(const struct inmo_view *view, const struct inmo_titles *titles,
+                                            const struct inmo_rule_options *options, struct inmo_rules **rules,
+                                            struct inmo_error *error);
+/* No query that uses them may be running. */
+INMO_API void inmo_rules_free(struct inmo_rules *rules);
+
 struct inmo_query {
     size_t size;              /* set by inmo_query_init */
     const char *user;         /* a user in the view, or NULL */
@@ -638,6 +772,7 @@ struct inmo_query {
     size_t allow_count;
     const char *const *deny; /* items never to recommend */
     size_t deny_count;
+    const struct inmo_rules *rules; /* filters, boosts, quotas and diversity (below); default NULL: none */
 };
 INMO_API void inmo_query_init_sized(struct inmo_query *query, size_t size);
 static inline void inmo_query_init(struct inmo_query *query)
@@ -693,6 +828,7 @@ struct inmo_rows_query {
     size_t allow_count;
     const int32_t *deny; /* items never to recommend */
     size_t deny_count;
+    const struct inmo_rules *rules; /* as in struct inmo_query */
 };
 INMO_API void inmo_rows_query_init_sized(struct inmo_rows_query *query, size_t size);
 static inline void inmo_rows_query_init(struct inmo_rows_query *query)

@@ -3,10 +3,10 @@
 #include "lab/compare.h"
 
 #include "base/json.h"
+#include "base/plot.h"
 #include "lab/figures.h"
 #include "lab/json_get.h"
 #include "lab/lab.h"
-#include "lab/plot.h"
 
 enum { MOST = 64 };
 
@@ -91,7 +91,7 @@ static void draw(struct inmo_text *text, const json_t *rows)
             x[points] = fmax(seconds, 0.01);
             y[points] = score;
             series[points] =
-                (struct inmo_plot_series){string(row, "name"), x + points, y + points, spread + steps, NULL, 1};
+                (struct inmo_plot_series){string(row, "name"), x + points, y + points, spread + steps, NULL, 1, 1};
             points++;
         }
         steps++;
@@ -131,7 +131,7 @@ enum inmo_status inmo_compare_page(const char *json, FILE *stream, struct inmo_e
     add(&text, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Models "
                "compared</title>\n<style>\n");
-    add(&text, inmo_lab_style);
+    add(&text, inmo_plot_style);
     add(&text, "th,td{white-space:nowrap;padding:.3rem .6rem}</style></head><body>\n<h1>Models "
                "compared</h1>\n<p>Data: <b>");
     add_words(&text, string(result, "data"));

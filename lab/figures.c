@@ -2,8 +2,8 @@
 #include "lab/figures.h"
 
 #include "base/memory.h"
+#include "base/plot.h"
 #include "lab/json_get.h"
-#include "lab/plot.h"
 
 enum { MOST_SERIES = 16, MOST_STEPS = 64 };
 
@@ -35,8 +35,13 @@ static void draw_panel(struct inmo_text *text, const json_t *experiment, const j
         part[3] = numbers_of(json_object_get(from, "paper"));
         if (!part[0] || !part[1] || !part[2] || !part[3])
             text->failed = 1;
-        series[n] = (struct inmo_plot_series){
-            string(from, "label"), part[0], part[1], part[2], part[3], json_array_size(json_object_get(from, "x"))};
+        series[n] = (struct inmo_plot_series){string(from, "label"),
+                                              part[0],
+                                              part[1],
+                                              part[2],
+                                              part[3],
+                                              json_array_size(json_object_get(from, "x")),
+                                              0};
         plot.series_count++;
     }
     if (!text->failed)

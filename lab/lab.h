@@ -43,7 +43,4 @@ enum inmo_status inmo_lab_error_curve(const struct inmo_graph *graph, int rank, 
 char *inmo_lab_markdown(const json_t *findings);
 char *inmo_lab_html(const json_t *findings);
 
-/* The style of a page, light and dark (page.c). */
-extern const char inmo_lab_style[];
-
 #endif

@@ -3,6 +3,7 @@
 #include "lab/figures.h"
 
 #include "base/number.h"
+#include "base/plot.h"
 #include "lab/lab.h"
 #include "lab/json_get.h"
 
@@ -265,35 +266,6 @@ char *inmo_lab_markdown(const json_t *findings)
     return inmo_text_take(&text);
 }
 
-const char inmo_lab_style[] =
-    ":root{color-scheme:light dark;--ink:#1a1f2b;--soft:#5c6675;--back:#fff;--card:#f6f7f9;--rule:#dfe3e8;"
-    "--c0:#2563eb;--c1:#d9480f;--c2:#0b8457;--c3:#8b3fc7;--c4:#b7791f;--c5:#c2255c;--c6:#0c8599;--c7:#5c6675}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa5b5;--back:#12161d;--card:#1a2029;--rule:#"
-    "2d3644;"
-    "--c0:#6ea8fe;--c1:#ff922b;--c2:#51cf90;--c3:#c79bf2;--c4:#ffd43b;--c5:#faa2c1;--c6:#66d9e8;--c7:#adb5bd}}\n"
-    "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;margin:0 auto;"
-    "padding:2rem 1.2rem}h1{font-size:2rem;margin:0 0 .5rem}h2{font-size:1.3rem;margin:2.6rem 0 .4rem}"
-    ".note,small{color:var(--soft)}.note{font-size:.9rem;margin:.3rem 0}.wide{overflow-x:auto}\n"
-    "table{border-collapse:collapse;margin:.8rem 0;font-variant-numeric:tabular-nums}"
-    "th,td{padding:.3rem .9rem;border-bottom:1px solid var(--rule);text-align:right;vertical-align:top}"
-    "tbody th{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}"
-    "th:first-child{text-align:left;padding-left:0}tbody tr:hover{background:var(--card)}b{color:var(--c0)}"
-    ".how.how{text-align:left}td.how{color:var(--soft);font-size:.85rem}td.y{color:var(--c2);font-weight:600}td.n{"
-    "color:var("
-    "--c1)}td.u{color:var(--soft)}\n"
-    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.2rem;margin:1rem 0}"
-    "svg{width:100%;max-width:44rem;background:var(--card);border-radius:8px}svg text{font:12px "
-    "system-ui,sans-serif;"
-    "fill:var(--soft)}svg text.title{font-size:15px;font-weight:600;fill:var(--ink)}"
-    ".grid{stroke:var(--rule)}.axis{stroke:var(--soft)}.line{fill:none!important;stroke-width:2}"
-    "nav a{color:var(--c0);margin-right:1rem}\n"
-    ".s0{fill:var(--c0);stroke:var(--c0)}.s1{fill:var(--c1);stroke:var(--c1)}.s2{fill:var(--c2);stroke:var(--c2)}"
-    ".s3{fill:var(--c3);stroke:var(--c3)}.s4{fill:var(--c4);stroke:var(--c4)}.s5{fill:var(--c5);stroke:var(--c5)}"
-    ".s6{fill:var(--c6);stroke:var(--c6)}.s7{fill:var(--c7);stroke:var(--c7)}"
-    ".plain{fill:var(--c7);opacity:.45}.paper{fill:var(--back);stroke:var(--ink);stroke-width:1.5}.whisker{stroke:"
-    "var(--ink)}\n"
-    "@media(max-width:30rem){.figures{grid-template-columns:1fr}}\n";
-
 char *inmo_lab_html(const json_t *findings)
 {
     struct inmo_text text = {0};
@@ -303,7 +275,7 @@ char *inmo_lab_html(const json_t *findings)
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>INMO, reproduced</title>\n"
         "<style>\n");
-    add(&text, inmo_lab_style);
+    add(&text, inmo_plot_style);
     add(&text, "</style></head><body>\n<h1>INMO, reproduced</h1>\n");
     add_head(&text, findings, 1);
     add(&text, "<nav>");

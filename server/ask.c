@@ -10,7 +10,7 @@
 
 enum { SEEN_MOST = 100000, LISTED_MOST = 1 << 20 };
 
-/* ---- A thread's memory ------------------------------------------------------------------------------------------ */
+/* ---- A thread's memory --------------------------------------------------------------------------------------- */
 
 static pthread_key_t work_key;
 static pthread_once_t work_once = PTHREAD_ONCE_INIT;
@@ -35,7 +35,7 @@ struct inmo_work *ask_work(void)
     return work;
 }
 
-/* ---- Lists of ids ----------------------------------------------------------------------------------------------- */
+/* ---- Lists of ids -------------------------------------------------------------------------------------------- */
 
 int ask_take_ids(struct request *request, const json_t *array, const char *field, size_t most,
                  const char *const **ids, size_t *count)
@@ -142,7 +142,7 @@ static int exclude_items(struct request *request, const struct ask *ask, struct 
     return 1;
 }
 
-/* ---- Popularity ------------------------------------------------------------------------------------------------- */
+/* ---- Popularity ---------------------------------------------------------------------------------------------- */
 
 static int has(const char *const *list, size_t count, const char *id)
 {
@@ -188,7 +188,7 @@ static int ask_popular(struct request *request, const struct ask *ask, const str
     return !status;
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------------------- */
+/* ---- Asking -------------------------------------------------------------------------------------------------- */
 
 /* The list with hidden items left out, as long as wanted if there are so many. */
 static enum inmo_status ask_view(struct request *request, struct inmo_query *query, size_t wanted,

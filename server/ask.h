@@ -32,14 +32,16 @@ struct answer {
     const char **lists[3];
 };
 
-/* 0: the request has been answered with an error. Entries are valid until ask_end and the thread's next question. */
+/* 0: the request has been answered with an error. Entries are valid until ask_end and the thread's next
+ * question. */
 int ask_list(struct request *request, const struct ask *ask, struct answer *answer);
 void ask_end(struct request *request, struct answer *answer);
 
 /* The thread's memory for questions; NULL when memory is short. Freed with the thread. */
 struct inmo_work *ask_work(void);
 
-/* Strings of a JSON array, checked as ids, as an array that lives as long as the request; at most most. 0: answered. */
+/* Strings of a JSON array, checked as ids, as an array that lives as long as the request; at most most. 0:
+ * answered. */
 int ask_take_ids(struct request *request, const json_t *array, const char *field, size_t most,
                  const char *const **ids, size_t *count);
 

@@ -10,7 +10,7 @@ enum { COMMENT_LIMIT = 65536, LABELS_LIMIT = 65536, CATEGORIES_LIMIT = 256 };
 /* The time that gorse answers with where there is none. */
 #define NO_TIME "0001-01-01T00:00:00Z"
 
-/* ---- In -------------------------------------------------------------------------------------------------------- */
+/* ---- In ------------------------------------------------------------------------------------------------------ */
 
 /* "row 3: ", or "". */
 static const char *place(int row, char text[32])
@@ -161,7 +161,7 @@ int entity_take_user(struct request *request, const json_t *object, int row)
     return 1;
 }
 
-/* ---- Out ------------------------------------------------------------------------------------------------------- */
+/* ---- Out ----------------------------------------------------------------------------------------------------- */
 
 static void put(struct inmo_text *out, const char *text)
 {

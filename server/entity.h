@@ -4,8 +4,8 @@
 
 #include "server/request.h"
 
-/* Feedback, an item or a user from JSON into a new change; row: its place in the body, negative for a single one. 0: the
- * request has been answered. */
+/* Feedback, an item or a user from JSON into a new change; row: its place in the body, negative for a single one.
+ * 0: the request has been answered. */
 int entity_take_feedback(struct request *request, const json_t *object, enum store_deed deed, int row);
 int entity_take_item(struct request *request, const json_t *object, int row);
 int entity_take_user(struct request *request, const json_t *object, int row);

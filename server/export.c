@@ -1,5 +1,5 @@
-/* export.c - GET /api/export: all feedback as CSV that `inmo prepare` and POST /api/import read, page by page, while it is
- * sent. */
+/* export.c - GET /api/export: all feedback as CSV that `inmo prepare` and POST /api/import read, page by page,
+ * while it is sent. */
 #include "server/import.h"
 #include "server/route.h"
 #include "server/stamp.h"

@@ -18,7 +18,7 @@
 
 enum { HEADER_LIMIT = 32 << 10, STREAM_BLOCK = 1 << 16 };
 
-/* ---- Addresses -------------------------------------------------------------------------------------------------- */
+/* ---- Addresses ----------------------------------------------------------------------------------------------- */
 
 int http_is_loopback(const char *host)
 {
@@ -32,7 +32,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+/* ---- Sending ------------------------------------------------------------------------------------------------- */
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
 {
@@ -118,7 +118,7 @@ static enum MHD_Result respond(struct call *call)
     return result;
 }
 
-/* ---- Keys ------------------------------------------------------------------------------------------------------- */
+/* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
 /* Fills in the rights; 0: answered. Without any keys everybody on this machine may do everything. */
 static int admit(struct call *call)
@@ -158,7 +158,7 @@ static int admit(struct call *call)
     return fine;
 }
 
-/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+/* ---- Receiving ----------------------------------------------------------------------------------------------- */
 
 static void suspend(struct request *request)
 {
@@ -311,7 +311,7 @@ static size_t leave_encoded(void *context, struct MHD_Connection *connection, ch
     return strlen(text);
 }
 
-/* ---- Start and end ---------------------------------------------------------------------------------------------- */
+/* ---- Start and end ------------------------------------------------------------------------------------------- */
 
 /* A listening socket for the first address of that name. */
 static int listen_at(const struct serve_options *options, char address[HTTP_ADDRESS], struct inmo_error *error)

@@ -1,7 +1,8 @@
 /* http_wire.c - connections and certificates: see http.h.
  *
- * libmicrohttpd's timeout begins anew with each byte, so a client that sends one byte a second could keep a connection
- * for hours. Here a connection has a deadline by which the header of its next request must have come whole. */
+ * libmicrohttpd's timeout begins anew with each byte, so a client that sends one byte a second could keep a
+ * connection for hours. Here a connection has a deadline by which the header of its next request must have come
+ * whole. */
 #include "server/http_inside.h"
 
 #include "base/memory.h"
@@ -23,7 +24,7 @@ static int64_t clock_now(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- Connections ------------------------------------------------------------------------------------------------ */
+/* ---- Connections --------------------------------------------------------------------------------------------- */
 
 void http_wire_idle(struct wire *wire, int seconds)
 {
@@ -119,7 +120,7 @@ void http_log(void *context, const char *format, va_list arguments)
     server_say(context, INMO_NOTE, "http: %s", text);
 }
 
-/* ---- Certificates ----------------------------------------------------------------------------------------------- */
+/* ---- Certificates -------------------------------------------------------------------------------------------- */
 
 static void certificate_free(struct certificate *certificate)
 {

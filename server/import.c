@@ -64,7 +64,7 @@ __attribute__((format(printf, 2, 3))) static int fail_line(struct request *reque
     return 0;
 }
 
-/* ---- Lines ------------------------------------------------------------------------------------------------------ */
+/* ---- Lines --------------------------------------------------------------------------------------------------- */
 
 /* A new event. Texts are copied: the line is gone when it is written. 0: answered. */
 static int add(struct request *request, const char *user, const char *item, const char *type, const char *time,
@@ -218,7 +218,7 @@ static int take_line(struct request *request)
     return fine;
 }
 
-/* ---- Pieces ----------------------------------------------------------------------------------------------------- */
+/* ---- Pieces -------------------------------------------------------------------------------------------------- */
 
 static void written(struct request *request)
 {

@@ -1,20 +1,22 @@
-/* import.h - a log of any length through POST /api/import: read as it arrives, written in transactions of a few thousand
- * events, so memory does not grow with it. Lines are
+/* import.h - a log of any length through POST /api/import: read as it arrives, written in transactions of a few
+ * thousand events, so memory does not grow with it. Lines are
  *
- *     JSON    {"FeedbackType": "buy", "UserId": "u", "ItemId": "i", "Timestamp": "..."} or {"user", "item", "type", "time"}
- *     CSV     with a header that names user and item, and perhaps type and time; fields in quotes may have commas, quotes
+ *     JSON    {"FeedbackType": "buy", "UserId": "u", "ItemId": "i", "Timestamp": "..."} or {"user", "item", "type",
+ *     "time"}
+ *     CSV     with a header that names user and item, and perhaps type and time; fields in quotes may have commas,
+ *     quotes
  *             and line breaks
  *
- * told apart by the first byte. Events are idempotent, so an import that broke off is simply sent again; ?skip=LINES
- * saves the time for what was acknowledged. A bad line stops it: the answer names the line, and how many lines are
- * stored. */
+ * told apart by the first byte. Events are idempotent, so an import that broke off is simply sent again;
+ * ?skip=LINES saves the time for what was acknowledged. A bad line stops it: the answer names the line, and how
+ * many lines are stored. */
 #ifndef INMO_SERVER_IMPORT_H
 #define INMO_SERVER_IMPORT_H
 
 #include "server/request.h"
 
-/* Takes size bytes of the body. Returns how many were used: fewer when a transaction was handed to the writer (the state
- * is REQUEST_WAITS) and the rest has to wait. */
+/* Takes size bytes of the body. Returns how many were used: fewer when a transaction was handed to the writer (the
+ * state is REQUEST_WAITS) and the rest has to wait. */
 size_t import_feed(struct request *request, const char *data, size_t size);
 void import_free(struct request *request);
 

@@ -89,8 +89,8 @@ static void write_group(struct ingest *ingest, struct ingest_job *job, size_t co
         }
         return;
     }
-    /* Another server's changes up to ours: afterwards this server's lists have ours. What cannot be read now is read
-     * later by the thread that follows; the events are durable. */
+    /* Another server's changes up to ours: afterwards this server's lists have ours. What cannot be read now is
+     * read later by the thread that follows; the events are durable. */
     if (!status && store_is_shared(ingest->store))
         live_catch_up(ingest->live, NULL);
     pthread_mutex_lock(&ingest->lock);
@@ -182,7 +182,7 @@ int ingest_submit(struct ingest *ingest, struct ingest_job *job)
     return taken;
 }
 
-/* ---- Waiting --------------------------------------------------------------------------------------------------- */
+/* ---- Waiting ------------------------------------------------------------------------------------------------- */
 
 struct waiter {
     pthread_mutex_t lock;

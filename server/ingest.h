@@ -1,8 +1,9 @@
 /* ingest.h - the one way of a change: queued by a request, made durable together with all others that wait (group
  * commit), applied to the ledger and the view, and only then acknowledged.
  *
- * One thread writes. While it waits for the disk, requests queue up; what has come meanwhile is the next transaction. So
- * an fdatasync of 0.3 ms is shared by as many requests as arrive in 0.3 ms, and nobody waits for more than two. */
+ * One thread writes. While it waits for the disk, requests queue up; what has come meanwhile is the next
+ * transaction. So an fdatasync of 0.3 ms is shared by as many requests as arrive in 0.3 ms, and nobody waits for
+ * more than two. */
 #ifndef INMO_SERVER_INGEST_H
 #define INMO_SERVER_INGEST_H
 
@@ -10,8 +11,8 @@
 
 struct ingest;
 
-/* The changes of one request, all or none. The caller owns the job and everything in it, and leaves it alone until done
- * is called, from the writing thread. */
+/* The changes of one request, all or none. The caller owns the job and everything in it, and leaves it alone until
+ * done is called, from the writing thread. */
 struct ingest_job {
     struct ingest_job *next;
     struct store_change *change;

@@ -4,9 +4,9 @@
  *     item -> hidden, title, time, categories, how many chose it
  *     category -> its items
  *
- * Requests never ask the store: which items are hidden, what a user has only seen and what is popular is decided here.
- * The store stays the truth; at the start the ledger is filled from it, later each durable change is applied to both
- * the ledger and the view (live.h).
+ * Requests never ask the store: which items are hidden, what a user has only seen and what is popular is decided
+ * here. The store stays the truth; at the start the ledger is filled from it, later each durable change is applied
+ * to both the ledger and the view (live.h).
  *
  * Threads: changes come from one thread at a time; any number of readers meanwhile. Every call locks by itself. Ids
  * that are handed out stay where they are until the ledger is freed. */
@@ -17,9 +17,9 @@
 
 struct ledger;
 
-/* Which types of feedback count as choosing an item, and which only as having seen it. positive "" or NULL: every type
- * that is not in seen. Both are lists "a,b". A type in neither changes nothing but what is excluded: it marks as
- * seen. */
+/* Which types of feedback count as choosing an item, and which only as having seen it. positive "" or NULL: every
+ * type that is not in seen. Both are lists "a,b". A type in neither changes nothing but what is excluded: it marks
+ * as seen. */
 struct ledger_types {
     const char *positive, *seen;
 };
@@ -48,8 +48,9 @@ enum inmo_status ledger_pairs(const struct ledger *ledger, size_t *count, const 
 /* Everybody's feedback of all types, and how much of it is positive. */
 void ledger_counts(const struct ledger *ledger, int64_t *events, int64_t *positive, int64_t *users, int64_t *items);
 
-/* What the user must not get: items with events that are no choices (the view knows the choices), and all hidden items
- * among entries are told apart by ledger_is_hidden. *item is filled with at most most ids; returns how many. */
+/* What the user must not get: items with events that are no choices (the view knows the choices), and all hidden
+ * items among entries are told apart by ledger_is_hidden. *item is filled with at most most ids; returns how
+ * many. */
 size_t ledger_seen(const struct ledger *ledger, const char *user, const char **item, size_t most);
 /* Everything the user has events with. */
 size_t ledger_history(const struct ledger *ledger, const char *user, const char **item, size_t most);

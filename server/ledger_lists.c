@@ -145,7 +145,7 @@ enum inmo_status ledger_category(const struct ledger *ledger, const char *catego
     return status;
 }
 
-/* ---- Popular and latest --------------------------------------------------------------------------------------- */
+/* ---- Popular and latest -------------------------------------------------------------------------------------- */
 
 struct ranked {
     double score;
@@ -272,7 +272,7 @@ enum inmo_status ledger_list(struct ledger *ledger, enum ledger_order order, con
     return status;
 }
 
-/* ---- Titles and search ---------------------------------------------------------------------------------------- */
+/* ---- Titles and search --------------------------------------------------------------------------------------- */
 
 const char *ledger_title(const struct ledger *ledger, const char *item)
 {

@@ -1,52 +1,16 @@
-/* live.c - see live.h.
- *
- * Locks, in the order in which they may be taken together:
- *     build    one model is loaded at a time
- *     follow   one thread at a time reads what other servers wrote
- *     apply    changes are applied one after the other; a swap happens between two of them
- *     swap     the pointer to the model in use and its count of references; held for a few instructions */
-#include "server/live.h"
+/* live.c - see live.h: holding and swapping models, applying changes, the janitor. */
+#include "server/live_inside.h"
 
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { OBSERVED_AT_ONCE = 4096, JANITOR_NICE = 10 };
-
-/* What a view under construction has yet to hear. */
-struct deed {
-    enum ledger_effect effect;
-    const char *user, *item; /* the ledger's, or own copies of what was forgotten */
-    int64_t seq;
-};
-
-struct deeds {
-    struct deed *deed;
-    size_t count, capacity;
-};
-
-struct live {
-    struct live_options options;
-    struct ledger *ledger;
-    pthread_mutex_t build, follow, apply, swap;
-    struct live_model *current, *retired;
-    struct deeds forgotten; /* everything forgotten since the store was made, for models older than that */
-    struct deeds missed;    /* while a view is built */
-    int building;
-    atomic_int needs_rebuild, stopping;
-    int64_t applied, events_since;
-    pthread_t janitor;
-    int has_janitor;
-    pthread_mutex_t janitor_lock;
-    pthread_cond_t janitor_wake;
-};
+enum { JANITOR_NICE = 10 };
 
 static void say(const struct live *live, enum inmo_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -59,45 +23,6 @@ static void say(const struct live *live, enum inmo_level level, const char *form
     va_end(arguments);
     if (live->options.log)
         live->options.log(live->options.context, level, text);
-}
-
-/* ---- Notes of what happened ----------------------------------------------------------------------------------- */
-
-static void deeds_free(struct deeds *deeds, int with_text)
-{
-    for (size_t n = 0; n < deeds->count; n++)
-        if (with_text || deeds->deed[n].effect != LEDGER_OBSERVE) {
-            inmo_free((char *)deeds->deed[n].user);
-            inmo_free((char *)deeds->deed[n].item);
-        }
-    inmo_free(deeds->deed);
-    *deeds = (struct deeds){0};
-}
-
-/* What is observed has ids of the ledger's; what is forgotten is copied. 0 when memory is short. */
-static int deeds_add(struct deeds *deeds, enum ledger_effect effect, const char *user, const char *item,
-                     int64_t seq)
-{
-    struct deed deed = {effect, user, item, seq};
-    if (deeds->count == deeds->capacity) {
-        size_t capacity = deeds->capacity ? 2 * deeds->capacity : 64;
-        struct deed *grown = inmo_resize(deeds->deed, deeds->count, capacity, sizeof *grown);
-        if (!grown)
-            return 0;
-        deeds->deed = grown;
-        deeds->capacity = capacity;
-    }
-    if (effect != LEDGER_OBSERVE) {
-        deed.user = inmo_copy_string(user);
-        deed.item = inmo_copy_string(item);
-        if ((user && !deed.user) || (item && !deed.item)) {
-            inmo_free((char *)deed.user);
-            inmo_free((char *)deed.item);
-            return 0;
-        }
-    }
-    deeds->deed[deeds->count++] = deed;
-    return 1;
 }
 
 /* ---- Holding --------------------------------------------------------------------------------------------------- */
@@ -141,7 +66,7 @@ void live_release(struct live *live, struct live_model *model)
         wake_janitor(live);
 }
 
-static void model_free(struct live_model *model)
+void live_model_free(struct live_model *model)
 {
     if (!model)
         return;
@@ -153,7 +78,7 @@ static void model_free(struct live_model *model)
     inmo_free(model);
 }
 
-static void swap_in(struct live *live, struct live_model *model)
+void live_swap_in(struct live *live, struct live_model *model)
 {
     struct live_model *before;
     pthread_mutex_lock(&live->swap);
@@ -166,32 +91,6 @@ static void swap_in(struct live *live, struct live_model *model)
 }
 
 /* ---- Applying -------------------------------------------------------------------------------------------------- */
-
-/* Tells a view; UNKNOWN is no error: what the view never knew needs no forgetting. */
-static enum inmo_status tell(struct inmo_view *view, const struct deed *deed, size_t count,
-                             struct inmo_error *error)
-{
-    struct inmo_event event[OBSERVED_AT_ONCE];
-    enum inmo_status status = INMO_OK;
-    size_t waiting = 0;
-
-    for (size_t n = 0; n <= count && !status; n++) {
-        int observed = n < count && deed[n].effect == LEDGER_OBSERVE;
-        if (waiting && (!observed || waiting == OBSERVED_AT_ONCE)) {
-            status = inmo_view_observe(view, event, waiting, error);
-            waiting = 0;
-        }
-        if (observed) {
-            event[waiting++] = (struct inmo_event){deed[n].user, deed[n].item, 0};
-        } else if (n < count && !status) {
-            status = inmo_view_forget(view, deed[n].user, deed[n].item, error);
-            status = status == INMO_UNKNOWN ? INMO_OK : status;
-        }
-    }
-    return status;
-}
-
-static enum inmo_status make_popular(struct live *live, struct inmo_error *error);
 
 void live_apply(struct live *live, const struct store_change *changes, size_t count)
 {
@@ -218,151 +117,15 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
             live->applied = changes[n].seq;
     }
     if (!status && deeds.count && live->current)
-        status = tell(live->current->view, deeds.deed, deeds.count, &error);
+        status = deeds_tell(live->current->view, &deeds, &error);
     else if (!status && deeds.count)
-        status = make_popular(live, &error);
+        status = live_make_popular(live, &error);
     if (status) {
         say(live, INMO_WARNING, "events are stored but not in the lists yet: %s", error.message);
         live->needs_rebuild = 1;
     }
-    deeds_free(&deeds, 0);
+    deeds_free(&deeds);
     pthread_mutex_unlock(&live->apply);
-}
-
-/* ---- Building -------------------------------------------------------------------------------------------------- */
-
-/* Everything that was chosen, as a log; NULL when there is nothing. */
-static enum inmo_status log_of_choices(const struct live *live, struct inmo_log **log, struct inmo_error *error)
-{
-    const char **user = NULL, **item = NULL;
-    size_t count = 0;
-    enum inmo_status status = ledger_pairs(live->ledger, &count, &user, &item, error);
-    if (!status && count)
-        status = inmo_log_from_pairs(count, user, item, NULL, log, error);
-    inmo_free(item);
-    inmo_free(user);
-    return status;
-}
-
-/* A view of the model on everything chosen, without what was forgotten after the model's training. */
-static enum inmo_status make_view(const struct live *live, struct live_model *made, const struct deeds *forgotten,
-                                  struct inmo_log *log, struct inmo_error *error)
-{
-    enum inmo_status status = inmo_view_create(made->model, forgotten->count ? NULL : log, &made->view, error);
-    const char **user = NULL, **item = NULL;
-    size_t count = 0;
-
-    if (status || !forgotten->count)
-        return status;
-    /* First forgotten, then observed: whoever came back after that has the history since then. */
-    status = tell(made->view, forgotten->deed, forgotten->count, error);
-    if (!status)
-        status = ledger_pairs(live->ledger, &count, &user, &item, error);
-    for (size_t first = 0; first < count && !status; first += OBSERVED_AT_ONCE) {
-        struct inmo_event event[OBSERVED_AT_ONCE];
-        size_t some = count - first < OBSERVED_AT_ONCE ? count - first : OBSERVED_AT_ONCE;
-        for (size_t n = 0; n < some; n++)
-            event[n] = (struct inmo_event){user[first + n], item[first + n], 0};
-        status = inmo_view_observe(made->view, event, some, error);
-    }
-    if (!status)
-        status = inmo_view_refresh(made->view, NULL, error);
-    inmo_free(item);
-    inmo_free(user);
-    return status;
-}
-
-/* With apply held: popularity, from the first event on. */
-static enum inmo_status make_popular(struct live *live, struct inmo_error *error)
-{
-    struct live_model *made = inmo_alloc_zero(1, sizeof *made);
-    struct inmo_prepare_options prepare;
-    struct inmo_train_options train;
-    struct inmo_dataset *dataset = NULL;
-    struct inmo_log *log = NULL;
-    enum inmo_status status = made ? log_of_choices(live, &log, error) : inmo_fail_memory(error, "a model");
-
-    inmo_prepare_options_init(&prepare);
-    prepare.split = "100/0/0";
-    if (!status && log)
-        status = inmo_dataset_prepare(log, &prepare, &dataset, error);
-    if (!status && log)
-        status = inmo_train_options_init(&train, "popular", NULL, error);
-    if (!status && log)
-        status = inmo_train(dataset, &train, NULL, &made->model, NULL, error);
-    if (!status && log)
-        status = inmo_view_create(made->model, NULL, &made->view, error);
-    if (!status && log) {
-        made->seq = live->applied;
-        swap_in(live, made);
-        made = NULL;
-    }
-    model_free(made);
-    if (dataset)
-        inmo_dataset_free(dataset);
-    if (log)
-        inmo_log_free(log);
-    return status;
-}
-
-/* Deeds later than seq, borrowed from live->forgotten. */
-static enum inmo_status forgotten_after(struct live *live, int64_t seq, struct deeds *found,
-                                        struct inmo_error *error)
-{
-    for (size_t n = 0; n < live->forgotten.count; n++) {
-        const struct deed *deed = &live->forgotten.deed[n];
-        if (deed->seq > seq && !deeds_add(found, deed->effect, deed->user, deed->item, deed->seq))
-            return inmo_fail_memory(error, "a model");
-    }
-    return INMO_OK;
-}
-
-enum inmo_status live_load(struct live *live, const char *path, int number, int64_t seq, struct inmo_error *error)
-{
-    struct live_model *made = inmo_alloc_zero(1, sizeof *made);
-    struct deeds forgotten = {0};
-    struct inmo_log *log = NULL;
-    struct timespec began, ended;
-    enum inmo_status status = INMO_OK;
-
-    pthread_mutex_lock(&live->build);
-    clock_gettime(CLOCK_MONOTONIC, &began);
-    if (!made || !(made->path = inmo_copy_string(path)))
-        status = inmo_fail_memory(error, "a model");
-    if (!status)
-        status = inmo_model_load(path, &made->model, error);
-    pthread_mutex_lock(&live->apply);
-    live->building = 1;
-    if (!status)
-        status = log_of_choices(live, &log, error);
-    if (!status)
-        status = forgotten_after(live, seq, &forgotten, error);
-    pthread_mutex_unlock(&live->apply);
-    if (!status)
-        status = make_view(live, made, &forgotten, log, error);
-    if (!status)
-        status = inmo_view_warm(made->view, NULL, error);
-    pthread_mutex_lock(&live->apply);
-    if (!status)
-        status = tell(made->view, live->missed.deed, live->missed.count, error);
-    if (!status) {
-        clock_gettime(CLOCK_MONOTONIC, &ended);
-        made->seconds = (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
-        made->number = number;
-        made->seq = seq;
-        live->events_since = live->applied - seq; /* an upper bound: items and users are changes, too */
-        swap_in(live, made);
-        made = NULL;
-    }
-    live->building = 0;
-    deeds_free(&live->missed, 0);
-    pthread_mutex_unlock(&live->apply);
-    deeds_free(&forgotten, 0);
-    if (log)
-        inmo_log_free(log);
-    model_free(made);
-    pthread_mutex_unlock(&live->build);
-    return status;
 }
 
 /* ---- The janitor ----------------------------------------------------------------------------------------------- */
@@ -376,7 +139,7 @@ static void free_retired(struct live *live)
     pthread_mutex_unlock(&live->swap);
     while (retired) {
         struct live_model *next = retired->next;
-        model_free(retired);
+        live_model_free(retired);
         retired = next;
     }
 }
@@ -479,7 +242,7 @@ enum inmo_status live_serve_popular(struct live *live, struct inmo_error *error)
     enum inmo_status status = INMO_OK;
     pthread_mutex_lock(&live->apply);
     if (!live->current)
-        status = make_popular(live, error);
+        status = live_make_popular(live, error);
     pthread_mutex_unlock(&live->apply);
     return status;
 }
@@ -530,10 +293,10 @@ void live_free(struct live *live)
         pthread_mutex_unlock(&live->janitor_lock);
         pthread_join(live->janitor, NULL);
     }
-    model_free(live->current);
+    live_model_free(live->current);
     free_retired(live);
-    deeds_free(&live->forgotten, 0);
-    deeds_free(&live->missed, 0);
+    deeds_free(&live->forgotten);
+    deeds_free(&live->missed);
     ledger_free(live->ledger);
     pthread_cond_destroy(&live->janitor_wake);
     pthread_mutex_destroy(&live->janitor_lock);

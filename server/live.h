@@ -4,9 +4,9 @@
  *                                          \--> view   (recommendations; observe and forget)
  *     janitor thread: refreshes the view when events are waiting, frees models that nobody uses any more
  *
- * A model is put in place by one pointer. Requests hold it by reference while they are answered; whoever releases it
- * last leaves it to the janitor, so no request pays for freeing it. While a new view is built, changes go on being
- * applied to the old one and are noted down; the new one gets them before it takes its place.
+ * A model is put in place by one pointer. Requests hold it by reference while they are answered; whoever releases
+ * it last leaves it to the janitor, so no request pays for freeing it. While a new view is built, changes go on
+ * being applied to the old one and are noted down; the new one gets them before it takes its place.
  *
  * Until there is a model, popularity serves: a model of that kind is made from the first event on. */
 #ifndef INMO_SERVER_LIVE_H
@@ -56,7 +56,8 @@ enum inmo_status live_load(struct live *live, const char *path, int number, int6
 /* Without a model: popularity, if there are events. */
 enum inmo_status live_serve_popular(struct live *live, struct inmo_error *error);
 
-/* Applies durable changes, in their order. A failure is for want of memory: it is logged, and the view is built anew. */
+/* Applies durable changes, in their order. A failure is for want of memory: it is logged, and the view is built
+ * anew. */
 void live_apply(struct live *live, const struct store_change *changes, size_t count);
 /* Shared stores: applies everything that was written by anybody and not applied yet. */
 enum inmo_status live_catch_up(struct live *live, struct inmo_error *error);

@@ -68,7 +68,7 @@ void models_close(struct models *models)
     inmo_free(models);
 }
 
-/* ---- JSON files ------------------------------------------------------------------------------------------------ */
+/* ---- JSON files ---------------------------------------------------------------------------------------------- */
 
 /* NULL: not there, or not JSON. */
 static json_t *read_json(const char *path)
@@ -135,7 +135,7 @@ enum inmo_status models_finish(struct models *models, int number, const json_t *
     return status;
 }
 
-/* ---- Which there are ------------------------------------------------------------------------------------------- */
+/* ---- Which there are ----------------------------------------------------------------------------------------- */
 
 /* The number of "000017.inmo" with this ending; 0: another file. */
 static int number_of(const char *name, const char *ending)
@@ -217,7 +217,7 @@ void models_entries_free(struct models_entry *entry, size_t count)
     inmo_free(entry);
 }
 
-/* ---- In use ---------------------------------------------------------------------------------------------------- */
+/* ---- In use -------------------------------------------------------------------------------------------------- */
 
 /* The n-th number from the end of the history. */
 static int from_end(struct models *models, size_t n)

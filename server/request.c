@@ -16,7 +16,7 @@ struct request_kept {
     char text[]; /* aligned for pointers */
 };
 
-/* ---- Addresses ------------------------------------------------------------------------------------------------- */
+/* ---- Addresses ----------------------------------------------------------------------------------------------- */
 
 static int hex(char c)
 {
@@ -145,7 +145,7 @@ int request_number(struct request *request, const char *name, int64_t usual, int
     return 1;
 }
 
-/* ---- Answers --------------------------------------------------------------------------------------------------- */
+/* ---- Answers ------------------------------------------------------------------------------------------------- */
 
 void request_answer(struct request *request, int status)
 {
@@ -204,7 +204,7 @@ void request_affected(struct request *request, int64_t rows)
     request_answer(request, 200);
 }
 
-/* ---- The body -------------------------------------------------------------------------------------------------- */
+/* ---- The body ------------------------------------------------------------------------------------------------ */
 
 json_t *request_json(struct request *request, json_type type)
 {
@@ -280,7 +280,7 @@ const char *request_dump(struct request *request, const json_t *value)
     return kept;
 }
 
-/* ---- Changes --------------------------------------------------------------------------------------------------- */
+/* ---- Changes ------------------------------------------------------------------------------------------------- */
 
 struct store_change *request_change(struct request *request)
 {
@@ -335,7 +335,7 @@ void request_write(struct request *request, void (*written)(struct request *requ
     }
 }
 
-/* ---- In the background ------------------------------------------------------------------------------------------ */
+/* ---- In the background --------------------------------------------------------------------------------------- */
 
 enum { BACKGROUND_MOST = 4 };
 static pthread_mutex_t background_lock = PTHREAD_MUTEX_INITIALIZER;

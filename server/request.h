@@ -1,5 +1,6 @@
-/* request.h - one request and its answer, apart from the connection they travel on: http.c fills in the first half and
- * sends the second; the routes (route.h) stand between. So the routes can be tested and fuzzed without a socket.
+/* request.h - one request and its answer, apart from the connection they travel on: http.c fills in the first half
+ * and sends the second; the routes (route.h) stand between. So the routes can be tested and fuzzed without a
+ * socket.
  *
  * A route either answers at once or hands changes to the writer (request_write) and is called back when they are
  * durable; http.c suspends the connection meanwhile, and no thread waits. */
@@ -69,8 +70,8 @@ struct request {
     void *stream; /* of a route that takes or gives its body piece by piece */
 };
 
-/* Splits and decodes path and query; 400 for what is no percent-encoded UTF-8 without NUL, 414 for too many words. 1:
- * fine; 0: the request has been answered. */
+/* Splits and decodes path and query; 400 for what is no percent-encoded UTF-8 without NUL, 414 for too many words.
+ * 1: fine; 0: the request has been answered. */
 int request_parse(struct request *request, const char *path, const char *query);
 void request_clear(struct request *request);
 
@@ -97,7 +98,8 @@ json_t *request_json(struct request *request, json_type type);
 /* An id from JSON, checked; NULL: answered with 400, naming the field (and the row, from 0, unless negative). */
 const char *request_id(struct request *request, const json_t *object, const char *field, int row);
 
-/* Room, a copy of the text, or the JSON value as text, that lives as long as the request; NULL: memory is short, answered. */
+/* Room, a copy of the text, or the JSON value as text, that lives as long as the request; NULL: memory is short,
+ * answered. */
 void *request_room(struct request *request, size_t count, size_t size);
 const char *request_keep(struct request *request, const char *text, size_t length);
 const char *request_dump(struct request *request, const json_t *value);
@@ -105,8 +107,8 @@ const char *request_dump(struct request *request, const json_t *value);
 /* ---- Changes ---- */
 /* One more change, zero; NULL: memory is short, answered. */
 struct store_change *request_change(struct request *request);
-/* Hands all of them to the writer; written is called by its thread when they are durable, unless they failed: then the
- * failure is the answer. */
+/* Hands all of them to the writer; written is called by its thread when they are durable, unless they failed: then
+ * the failure is the answer. */
 void request_write(struct request *request, void (*written)(struct request *request));
 
 /* The changes are done with; another set may follow. */

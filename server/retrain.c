@@ -35,7 +35,7 @@ struct retrain {
     char *data, *fresh, *report, *log; /* paths */
 };
 
-/* ---- Children --------------------------------------------------------------------------------------------------- */
+/* ---- Children ------------------------------------------------------------------------------------------------ */
 
 /* After fork, only calls that are safe there. */
 static void become(char *const *word, int output, int log, pid_t parent)
@@ -120,7 +120,7 @@ static void set_stage(struct retrain *retrain, const char *stage)
     server_say(retrain->server, INMO_NOTE, "retraining: %s", stage);
 }
 
-/* ---- The steps -------------------------------------------------------------------------------------------------- */
+/* ---- The steps ----------------------------------------------------------------------------------------------- */
 
 static enum inmo_status prepare(struct retrain *retrain, struct inmo_error *error)
 {
@@ -160,19 +160,19 @@ static enum inmo_status train(struct retrain *retrain, struct inmo_error *error)
     return status;
 }
 
-/* NDCG@20 on the newest events; NaN when the model cannot be evaluated on them. */
-static double score(struct retrain *retrain, const char *model, struct inmo_error *error)
+/* NDCG@20 on the newest events. The model in use may have been trained on some of them, which only helps it. */
+static enum inmo_status score(struct retrain *retrain, const char *model, double *found, struct inmo_error *error)
 {
     const char *word[] = {"inmo", "evaluate", model, retrain->data, "--json", "--quiet", "--allow-leaks", NULL};
-    double found = NAN;
-    json_t *report = NULL;
-    if (!run(retrain, word, error) && (report = read_report(retrain))) {
-        const json_t *ndcg = json_object_get(json_object_get(report, "metrics"), "ndcg@20");
-        if (json_is_number(ndcg))
-            found = json_number_value(ndcg);
-    }
+    enum inmo_status status = run(retrain, word, error);
+    json_t *report = status ? NULL : read_report(retrain);
+    const json_t *ndcg = json_object_get(json_object_get(report, "metrics"), "ndcg@20");
+    if (!status && !json_is_number(ndcg))
+        status = inmo_fail(error, INMO_INTERNAL, "inmo evaluate printed no NDCG@20 (%s)", retrain->report);
+    else if (!status)
+        *found = json_number_value(ndcg);
     json_decref(report);
-    return found;
+    return status;
 }
 
 static json_t *number_or_null(double number)
@@ -247,9 +247,12 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
         status = train(retrain, error);
     if (!status) {
         set_stage(retrain, "comparing");
-        fresh = score(retrain, retrain->fresh, error);
-        if (old_path)
-            old = score(retrain, old_path, NULL);
+        status = score(retrain, retrain->fresh, &fresh, error);
+        if (!status && old_path && score(retrain, old_path, &old, NULL))
+            server_say(server, INMO_WARNING,
+                       "retraining: the model in use cannot be compared, so the new one is taken");
+    }
+    if (!status) {
         json_object_set_new(about, "score", number_or_null(fresh));
         json_object_set_new(about, "score_before", number_or_null(old));
         status = keep(retrain, seq, fresh, old, &number, error);
@@ -277,7 +280,7 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
     return status;
 }
 
-/* ---- The thread ------------------------------------------------------------------------------------------------- */
+/* ---- The thread ---------------------------------------------------------------------------------------------- */
 
 static void *trainer(void *context)
 {

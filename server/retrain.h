@@ -1,12 +1,13 @@
-/* retrain.h - training while the server runs, in child processes: a crash or a full memory there never takes the server
- * down. The steps are commands that anybody could type, run at low priority in the folder of models:
+/* retrain.h - training while the server runs, in child processes: a crash or a full memory there never takes the
+ * server down. The steps are commands that anybody could type, run at low priority in the folder of models:
  *
- *     inmo prepare STORE --by time --split 80/10/10 -o work/data     the newest tenth of everybody's events is the test
+ *     inmo prepare STORE --by time --split 80/10/10 -o work/data     the newest tenth of everybody's events is the
+ *     test
  *     inmo train work/data -o work/new.inmo
  *     inmo evaluate work/new.inmo work/data                          and the same for the model in use
  *
- * The new model takes the place of the old one if it is better on the newest events, or when told to. It was trained
- * without them; the view it serves with has them all, which is what INMO is for. */
+ * The new model takes the place of the old one if it is better on the newest events, or when told to. It was
+ * trained without them; the view it serves with has them all, which is what INMO is for. */
 #ifndef INMO_SERVER_RETRAIN_H
 #define INMO_SERVER_RETRAIN_H
 

@@ -1,5 +1,5 @@
-/* route.h - the table of routes: which function answers which address, and who may ask. openapi.json describes the same
- * routes; a test compares the two. */
+/* route.h - the table of routes: which function answers which address, and who may ask. openapi.json describes the
+ * same routes; a test compares the two. */
 #ifndef INMO_SERVER_ROUTE_H
 #define INMO_SERVER_ROUTE_H
 
@@ -22,7 +22,8 @@ struct route {
 extern const struct route routes[];
 extern const size_t route_count;
 
-/* Finds the route and fills in route, route_number and param; answers with 404 or 405 and returns 0 if there is none. */
+/* Finds the route and fills in route, route_number and param; answers with 404 or 405 and returns 0 if there is
+ * none. */
 int route_find(struct request *request);
 
 /* routes_entity.c: users, items, feedback */

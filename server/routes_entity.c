@@ -57,7 +57,7 @@ void route_put_items(struct request *request)
     put_all(request, JSON_ARRAY, entity_take_item);
 }
 
-/* ---- One ------------------------------------------------------------------------------------------------------- */
+/* ---- One ----------------------------------------------------------------------------------------------------- */
 
 static int put_user_row(void *context, const struct store_user *user)
 {
@@ -170,7 +170,7 @@ void route_delete_item(struct request *request)
     }
 }
 
-/* ---- Categories ------------------------------------------------------------------------------------------------ */
+/* ---- Categories ---------------------------------------------------------------------------------------------- */
 
 /* The item with the category added or removed. */
 static void change_category(struct request *request, int add)
@@ -204,7 +204,7 @@ void route_delete_category(struct request *request)
     change_category(request, 0);
 }
 
-/* ---- Pages ----------------------------------------------------------------------------------------------------- */
+/* ---- Pages --------------------------------------------------------------------------------------------------- */
 
 /* Adds a comma between two rows. */
 static void separate(struct inmo_text *text)

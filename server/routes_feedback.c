@@ -66,7 +66,7 @@ void route_delete_feedback_of_pair(struct request *request)
     delete_feedback(request, NULL, request->param[0], request->param[1]);
 }
 
-/* ---- Out ------------------------------------------------------------------------------------------------------- */
+/* ---- Out ----------------------------------------------------------------------------------------------------- */
 
 static int add_row(void *context, const struct store_feedback *feedback)
 {

@@ -230,7 +230,7 @@ void route_model_rollback(struct request *request)
     request_in_background(request, roll_back);
 }
 
-/* ---- How it is doing -------------------------------------------------------------------------------------------- */
+/* ---- How it is doing ----------------------------------------------------------------------------------------- */
 
 static json_t *number_or_null(double number)
 {

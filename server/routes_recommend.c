@@ -1,4 +1,5 @@
-/* routes_recommend.c - lists: for users, for sessions, for whatever a query describes; neighbours, popular, latest. */
+/* routes_recommend.c - lists: for users, for sessions, for whatever a query describes; neighbours, popular,
+ * latest. */
 #include "server/ask.h"
 #include "server/route.h"
 #include "server/stamp.h"
@@ -40,7 +41,7 @@ static void answer_200(struct request *request)
     request_answer(request, 200);
 }
 
-/* ---- A user ----------------------------------------------------------------------------------------------------- */
+/* ---- A user -------------------------------------------------------------------------------------------------- */
 
 /* "10m", "1h30m", "24h", "3s", as Go writes durations; milliseconds. 0: none of these. */
 static int duration(const char *text, int64_t *milliseconds)
@@ -123,7 +124,7 @@ void route_recommend(struct request *request)
         request_write(request, answer_200);
 }
 
-/* ---- A session -------------------------------------------------------------------------------------------------- */
+/* ---- A session ----------------------------------------------------------------------------------------------- */
 
 void route_session_recommend(struct request *request)
 {
@@ -174,7 +175,7 @@ void route_session_recommend(struct request *request)
     inmo_free(items);
 }
 
-/* ---- A query ---------------------------------------------------------------------------------------------------- */
+/* ---- A query ------------------------------------------------------------------------------------------------- */
 
 /* A whole number of the body. 0: answered. */
 static int take_member(struct request *request, const json_t *body, const char *field, int64_t usual, int64_t most,
@@ -297,7 +298,7 @@ void route_recommend_query(struct request *request)
     ask_end(request, &answer);
 }
 
-/* ---- Neighbours, popular, latest -------------------------------------------------------------------------------- */
+/* ---- Neighbours, popular, latest ----------------------------------------------------------------------------- */
 
 /* Keeps the entries in the category, and cuts the range out. */
 static void answer_neighbors(struct request *request, struct inmo_list *list, const char *category, size_t n,

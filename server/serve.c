@@ -111,7 +111,7 @@ void serve_print_routes(void (*line)(const char *text))
     }
 }
 
-/* ---- The log ----------------------------------------------------------------------------------------------------- */
+/* ---- The log ------------------------------------------------------------------------------------------------- */
 
 void server_log(void *context, enum inmo_level level, const char *sentence)
 {
@@ -144,7 +144,7 @@ void server_say(const struct server *server, enum inmo_level level, const char *
     server_log((void *)server, level, text);
 }
 
-/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+/* ---- Checks -------------------------------------------------------------------------------------------------- */
 
 static enum inmo_status open_keys(const struct serve_options *options, const struct keys *before,
                                   struct keys **keys, struct inmo_error *error)
@@ -185,7 +185,7 @@ static char *models_folder_of(const struct serve_options *options)
     return inmo_text_take(&text);
 }
 
-/* ---- Start and end ----------------------------------------------------------------------------------------------- */
+/* ---- Start and end ------------------------------------------------------------------------------------------- */
 
 static void stop(struct server *server)
 {

@@ -43,8 +43,8 @@ const struct inmo_setting *serve_settings(size_t *count);
 /* What the options mean, without doing it: prints sentences by the hooks' log; opens what must be there. */
 enum inmo_status serve_check(const struct serve_options *options, const struct inmo_hooks *hooks,
                              struct inmo_error *error);
-/* Serves until SIGTERM or SIGINT. The caller has not started threads yet. started (may be NULL) is called when requests
- * are answered, with the address. */
+/* Serves until SIGTERM or SIGINT. The caller has not started threads yet. started (may be NULL) is called when
+ * requests are answered, with the address. */
 enum inmo_status serve_run(const struct serve_options *options, const struct inmo_hooks *hooks,
                            void (*started)(const char *address), struct inmo_error *error);
 /* Brings logs into the store, or everything out of it to a CSV file. */

@@ -1,4 +1,5 @@
-/* store.c - what both kinds of store share: addresses, checks of ids, cursors, long scans in pieces. See store.h. */
+/* store.c - what both kinds of store share: addresses, checks of ids, cursors, long scans in pieces. See store.h.
+ * */
 #include "server/store_kind.h"
 
 #include "base/memory.h"
@@ -18,8 +19,8 @@ static int is_postgres(const char *url)
     return !strncmp(url, "postgresql://", 13) || !strncmp(url, "postgres://", 11);
 }
 
-/* Opens and closes the file, which would drop the locks that SQLite holds on it in this process: not for the file of
- * a store that is open here. */
+/* Opens and closes the file, which would drop the locks that SQLite holds on it in this process: not for the file
+ * of a store that is open here. */
 int store_is_store(const char *url)
 {
     char start[16] = {0};
@@ -178,7 +179,8 @@ enum inmo_status store_count(struct store *store, struct store_counts *counts, s
     return store->kind->count(store, counts, error);
 }
 
-/* ---- Pages: a cursor is a letter for what is paged and where the page before ended ---------------------------- */
+/* ---- Pages: a cursor is a letter for what is paged and where the page before ended ----------------------------
+ * */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

@@ -5,17 +5,18 @@
  *     postgresql://...     PostgreSQL (store_postgres.c): any number of servers on one database
  *
  * Every change has a number, its seq; numbers grow in the order in which changes became durable. A reader that has
- * seen everything up to seq n asks for what came after n and misses nothing. Feedback is unique by (type, user, item).
+ * seen everything up to seq n asks for what came after n and misses nothing. Feedback is unique by (type, user,
+ * item).
  *
- * Forgetting leaves a tombstone: the model in use may have been trained on what was deleted, so its view must be told
- * at every start (live.h), until all models are newer. Deleting a user or an item deletes their feedback, too.
+ * Forgetting leaves a tombstone: the model in use may have been trained on what was deleted, so its view must be
+ * told at every start (live.h), until all models are newer. Deleting a user or an item deletes their feedback, too.
  *
- * Threads: store_write belongs to one thread (the writer, ingest.h). The other calls may come from any thread; they use
- * read connections of their own and never wait for the writer.
+ * Threads: store_write belongs to one thread (the writer, ingest.h). The other calls may come from any thread; they
+ * use read connections of their own and never wait for the writer.
  *
- * Errors: IO (the disk, the connection; the message says which), INPUT (an id that is no id), FORMAT (damaged, or not
- * a store, or of another version), EXISTS (another server has the file), MEMORY. store_trouble tells what the server
- * should answer. */
+ * Errors: IO (the disk, the connection; the message says which), INPUT (an id that is no id), FORMAT (damaged, or
+ * not a store, or of another version), EXISTS (another server has the file), MEMORY. store_trouble tells what the
+ * server should answer. */
 #ifndef INMO_SERVER_STORE_H
 #define INMO_SERVER_STORE_H
 
@@ -67,12 +68,13 @@ struct store_change {
     struct store_item item;         /* STORE_DELETE_ITEM: only its id */
     struct store_user user;
     /* Set by store_write and by store_changes: */
-    int64_t seq;
-    int affected; /* rows: 0 when nothing changed (an event that was there, a deletion of what was not) */
+    int64_t seq;  /* 0 for an event that was there already */
+    int affected; /* rows: 0 when nothing changed (an event that was there, a deletion of what was not; the latter
+                     leaves its tombstone all the same: a model may know what the store does not) */
 };
 
-/* url: the path of a file, or postgresql://... A file that is not there is made, unless must_exist. read_only: never
- * writes and takes no lock (export, prepare); store_write is refused. */
+/* url: the path of a file, or postgresql://... A file that is not there is made, unless must_exist. read_only:
+ * never writes and takes no lock (export, prepare); store_write is refused. */
 enum inmo_status store_open(const char *url, int must_exist, int read_only, struct store **store,
                             struct inmo_error *error);
 void store_close(struct store *store);
@@ -83,8 +85,8 @@ int store_is_shared(const struct store *store);
 /* The address without a password, for messages. Belongs to the store. */
 const char *store_name(const struct store *store);
 
-/* One transaction: all changes or, on failure, none. Durable when it returns. An item or user that feedback names and
- * that is not there is made, without labels, as gorse does (auto-insert). */
+/* One transaction: all changes or, on failure, none. Durable when it returns. An item or user that feedback names
+ * and that is not there is made, without labels, as gorse does (auto-insert). */
 enum inmo_status store_write(struct store *store, struct store_change *changes, size_t count,
                              struct inmo_error *error);
 
@@ -92,24 +94,26 @@ enum inmo_status store_write(struct store *store, struct store_change *changes, 
 enum store_trouble { STORE_FINE, STORE_FULL, STORE_AWAY, STORE_BROKEN };
 enum store_trouble store_trouble(const struct store *store);
 
-/* Calls row for every change with seq > after, in the order of seq: the present feedback, items and users, each at its
- * last change (as STORE_PUT_...), and the tombstones (as STORE_DELETE_...). *last gets the largest seq seen, at least
- * after. row returns 0 to stop early with INMO_INTERRUPTED. With feedback_only, items and users are left out. */
+/* Calls row for every change with seq > after, in the order of seq: the present feedback, items and users, each at
+ * its last change (as STORE_PUT_...), and the tombstones (as STORE_DELETE_...). *last gets the largest seq seen, at
+ * least after. row returns 0 to stop early with INMO_INTERRUPTED. With feedback_only, items and users are left out.
+ * */
 typedef int store_change_row(void *context, const struct store_change *change);
 enum inmo_status store_changes(struct store *store, int64_t after, int feedback_only, store_change_row *row,
                                void *context, int64_t *last, struct inmo_error *error);
 /* The largest seq there is. */
 enum inmo_status store_last(struct store *store, int64_t *seq, struct inmo_error *error);
-/* Shared stores: waits until another server may have changed something, or so many seconds. Any thread, one at a time.
- * Returns early when store_wake was called. A lost connection is made again by the next call. */
+/* Shared stores: waits until another server may have changed something, or so many seconds. Any thread, one at a
+ * time. Returns early when store_wake was called. A lost connection is made again by the next call. */
 void store_wait(struct store *store, double seconds);
 void store_wake(struct store *store);
 
 /* Tombstones up to seq are not needed any more: every model that may be served is newer. */
 enum inmo_status store_bury(struct store *store, int64_t seq, struct inmo_error *error);
 
-/* Pages, in a stable order (users and items by id in bytes, feedback by seq), after the cursor ("" for the first page).
- * next gets the cursor of the next page, "" after the last; it is opaque to clients. A cursor that is none is USAGE. */
+/* Pages, in a stable order (users and items by id in bytes, feedback by seq), after the cursor ("" for the first
+ * page). next gets the cursor of the next page, "" after the last; it is opaque to clients. A cursor that is none
+ * is USAGE. */
 enum { STORE_CURSOR = 6144 };
 enum inmo_status store_users(struct store *store, const char *cursor, int most,
                              int (*row)(void *context, const struct store_user *user), void *context,

@@ -1,8 +1,8 @@
 /* store_kind.h - what a kind of store implements; only for store*.c.
  *
- * store.c checks ids, makes cursors, cuts long scans into pieces and calls the rows' functions; a kind writes changes
- * and fetches pieces. A piece is copied before anybody sees it, so no read transaction or connection is held while a
- * slow client takes its rows: SQLite's log could not be reset meanwhile. */
+ * store.c checks ids, makes cursors, cuts long scans into pieces and calls the rows' functions; a kind writes
+ * changes and fetches pieces. A piece is copied before anybody sees it, so no read transaction or connection is
+ * held while a slow client takes its rows: SQLite's log could not be reset meanwhile. */
 #ifndef INMO_SERVER_STORE_KIND_H
 #define INMO_SERVER_STORE_KIND_H
 
@@ -53,7 +53,8 @@ struct store_ask {
 };
 
 struct store_kind {
-    /* Fills rows in the order of the question, at most ask->most and until store_rows_full. *end: nothing is left. */
+    /* Fills rows in the order of the question, at most ask->most and until store_rows_full. *end: nothing is left.
+     * */
     enum inmo_status (*fetch)(struct store *store, const struct store_ask *ask, struct store_rows *rows, int *end,
                               struct inmo_error *error);
     enum inmo_status (*write)(struct store *store, struct store_change *changes, size_t count,

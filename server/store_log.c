@@ -112,8 +112,8 @@ static int gather(void *context, const struct store_change *change)
     return 1;
 }
 
-/* Events without a time get that of the event before them, the first ones that of the first which has one. With no time
- * anywhere, the order is the time. */
+/* Events without a time get that of the event before them, the first ones that of the first which has one. With no
+ * time anywhere, the order is the time. */
 static void fill_times(struct gathering *all)
 {
     int64_t before = 0;

@@ -1,9 +1,9 @@
-/* store_postgres.h - a store in a PostgreSQL database, in the schema inmo; only for store_postgres*.c. The tables are in
- * docs/formats.md.
+/* store_postgres.h - a store in a PostgreSQL database, in the schema inmo; only for store_postgres*.c. The tables
+ * are in docs/formats.md.
  *
  * Order: a transaction that writes takes one lock (LOCK_KEY) before it takes its numbers and holds it until it has
- * committed. Without it, number 7 could be committed before number 6: a server that reads up to 7 in between would never
- * see 6. With it, numbers become visible in their order, whichever server gives them.
+ * committed. Without it, number 7 could be committed before number 6: a server that reads up to 7 in between would
+ * never see 6. With it, numbers become visible in their order, whichever server gives them.
  *
  * Connections: one of the writer, one that listens, and up to READERS for everybody else. One that is lost is made
  * again by the next call that needs it. */
@@ -57,7 +57,8 @@ enum inmo_status store_postgres_fetch(struct store *store, const struct store_as
 enum inmo_status store_postgres_last(struct store *store, int64_t *seq, struct inmo_error *error);
 enum inmo_status store_postgres_count(struct store *store, struct store_counts *counts, struct inmo_error *error);
 
-/* An id may have 4096 bytes, an entry of a B-tree 2704: the first 600 characters are the key, the rest is compared. */
+/* An id may have 4096 bytes, an entry of a B-tree 2704: the first 600 characters are the key, the rest is compared.
+ * */
 #define POSTGRES_KEY(id) "substr(" id ", 1, 600)"
 #define POSTGRES_SAME(a, b) "(" POSTGRES_KEY(a) " = " POSTGRES_KEY(b) " AND " a " = " b ")"
 

@@ -1,12 +1,13 @@
 /* store_postgres_schema.c - the tables of a store in PostgreSQL. Kept in step with docs/formats.md.
  *
- * Two servers may start at the same moment on an empty database: the lock of the writers lets one make the tables. */
+ * Two servers may start at the same moment on an empty database: the lock of the writers lets one make the tables.
+ * */
 #include "server/store_postgres.h"
 
 #include <stdlib.h>
 
-/* Ids are unique because all writers hold the lock when they look and insert; see POSTGRES_KEY. Text is compared by its
- * bytes, as in a file of SQLite. */
+/* Ids are unique because all writers hold the lock when they look and insert; see POSTGRES_KEY. Text is compared by
+ * its bytes, as in a file of SQLite. */
 #define ID "id text COLLATE \"C\" NOT NULL, "
 static const char tables[] =
     "CREATE SCHEMA inmo;"

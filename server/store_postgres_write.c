@@ -1,7 +1,8 @@
 /* store_postgres_write.c - changes into the tables of PostgreSQL: one transaction, all or nothing.
  *
- * Consecutive changes of one kind are one statement over arrays; deletions are statements of their own. Every server holds
- * the lock of the writers meanwhile (store_postgres.h), so what is looked up is still true when it is inserted. */
+ * Consecutive changes of one kind are one statement over arrays; deletions are statements of their own. Every
+ * server holds the lock of the writers meanwhile (store_postgres.h), so what is looked up is still true when it is
+ * inserted. */
 #include "server/store_postgres.h"
 
 #include "base/text.h"
@@ -410,8 +411,9 @@ static enum inmo_status finish(struct writing *w, struct inmo_error *error)
     return store_postgres_run(w->store, w->connection, sql, 0, NULL, NULL, error);
 }
 
-/* The connection was lost while committing: asks the server, once it can be reached, what became of the transaction.
- * If that cannot be known, the write has failed as far as we can tell, and repeating it adds nothing twice. */
+/* The connection was lost while committing: asks the server, once it can be reached, what became of the
+ * transaction. If that cannot be known, the write has failed as far as we can tell, and repeating it adds nothing
+ * twice. */
 static int was_committed(struct writing *w)
 {
     const char *parameter[1] = {w->transaction};

@@ -1,5 +1,5 @@
-/* store_sqlite.c - opening and closing a store in a file of SQLite: one server at a time, refused when it is not ours
- * or damaged. See store_sqlite.h. */
+/* store_sqlite.c - opening and closing a store in a file of SQLite: one server at a time, refused when it is not
+ * ours or damaged. See store_sqlite.h. */
 #include "server/store_sqlite.h"
 
 #include "base/file.h"
@@ -16,13 +16,19 @@
 
 enum { BUSY_MILLISECONDS = 5000 };
 
-/* Full: the file system, a quota, a limit on the size of files. SQLite says FULL for some of them and IOERR for others,
- * with the reason in errno. */
-static int is_full(sqlite3 *db, int code)
+/* The reason of the system for a failed read or write of the file or of its log. errno may have changed since, and
+ * with it sqlite3_system_errno. */
+static int system_reason(sqlite3 *db)
 {
-    int reason = sqlite3_system_errno(db);
-    return (code & 255) == SQLITE_FULL ||
-           ((code & 255) == SQLITE_IOERR && (reason == ENOSPC || reason == EDQUOT || reason == EFBIG));
+    sqlite3_file *log = NULL;
+    int reason = 0;
+
+    sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log && log->pMethods)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &reason);
+    if (!reason)
+        sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &reason);
+    return reason;
 }
 
 enum inmo_status store_sqlite_fail(struct store_sqlite *store, sqlite3 *db, const char *verb,
@@ -30,11 +36,12 @@ enum inmo_status store_sqlite_fail(struct store_sqlite *store, sqlite3 *db, cons
 {
     int code = db ? sqlite3_extended_errcode(db) : SQLITE_NOMEM;
     const char *text = db ? sqlite3_errmsg(db) : "not enough memory", *path = store->path;
-    int reason = db && (code & 255) == SQLITE_IOERR ? sqlite3_system_errno(db) : 0;
+    int reason = db && (code & 255) == SQLITE_IOERR ? system_reason(db) : 0;
     enum store_trouble trouble = STORE_BROKEN;
     enum inmo_status status;
 
-    if (db && is_full(db, code)) {
+    /* The file system, a quota, a limit on the size of files: FULL for some of them, IOERR for others. */
+    if ((code & 255) == SQLITE_FULL || reason == ENOSPC || reason == EDQUOT || reason == EFBIG) {
         trouble = STORE_FULL;
         status = inmo_fail(error, INMO_IO, "cannot %s %s: no space left (%s)", verb, path,
                            reason ? strerror(reason) : text);
@@ -82,8 +89,8 @@ enum inmo_status store_sqlite_connect(struct store_sqlite *store, int flags, sql
 
 /* ---- One server at a time -------------------------------------------------------------------------------------
  * A lock of the kernel on a file beside the store: it ends with the process, also by kill -9. The file holds the
- * number of the process, for the message, and stays: removing it could take it from under another server. Not on the
- * store's own file, where SQLite's locks of another kind would be lost when the descriptor is closed. */
+ * number of the process, for the message, and stays: removing it could take it from under another server. Not on
+ * the store's own file, where SQLite's locks of another kind would be lost when the descriptor is closed. */
 static enum inmo_status lock(struct store_sqlite *store, struct inmo_error *error)
 {
     size_t length = strlen(store->path);

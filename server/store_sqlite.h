@@ -55,8 +55,8 @@ struct sqlite_reader {
     struct sqlite_reader *next;
 };
 
-/* Ids of one table. An id has a number here and a row in the file for as long as the store is open; it is present if
- * the file has that row. Rows grow with the numbers. */
+/* Ids of one table. An id has a number here and a row in the file for as long as the store is open; it is present
+ * if the file has that row. Rows grow with the numbers. */
 struct sqlite_ids {
     struct inmo_idtable *table;
     int64_t *row;      // (capacity)
@@ -64,8 +64,8 @@ struct sqlite_ids {
     size_t capacity;
 };
 
-/* All feedback by (user, item, type), of a user and of an item. In memory: in the file, each of two indices would cost an
- * event a page at a random place, and a batch of 1,000 events 7 MB of log. 40 bytes an event. */
+/* All feedback by (user, item, type), of a user and of an item. In memory: in the file, each of two indices would
+ * cost an event a page at a random place, and a batch of 1,000 events 7 MB of log. 40 bytes an event. */
 struct sqlite_entry {
     int64_t seq;  // 0: deleted
     int32_t user, item, type;

@@ -1,8 +1,8 @@
 /* store_sqlite_index.c - all feedback by its key, of a user and of an item, in memory. See struct sqlite_index.
  *
- * A hash table with linear probing, at most two thirds full, and two lists through the entries. Nothing is ever taken
- * out: deleted feedback keeps its entry, with the seq 0, until the store is opened again, and the same key uses it
- * again. So a failed transaction is taken back by setting numbers. */
+ * A hash table with linear probing, at most two thirds full, and two lists through the entries. Nothing is ever
+ * taken out: deleted feedback keeps its entry, with the seq 0, until the store is opened again, and the same key
+ * uses it again. So a failed transaction is taken back by setting numbers. */
 #include "server/store_sqlite.h"
 
 #include "base/memory.h"

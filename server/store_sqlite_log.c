@@ -1,9 +1,9 @@
 /* store_sqlite_log.c - moving the log (WAL) into the file without making the writer wait.
  *
- * A commit appends to the log. A thread copies the log into the file once it has SOON pages, while the writer goes on;
- * the log starts over when all of it was copied at the moment of a commit. Under a stream of writes that moment may
- * never come by itself, so from LATEST pages on the writer copies the rest, which is short by then. No reader holds the
- * log for long (store_kind.h). So the log stays near LATEST pages: 64 MB. */
+ * A commit appends to the log. A thread copies the log into the file once it has SOON pages, while the writer goes
+ * on; the log starts over when all of it was copied at the moment of a commit. Under a stream of writes that moment
+ * may never come by itself, so from LATEST pages on the writer copies the rest, which is short by then. No reader
+ * holds the log for long (store_kind.h). So the log stays near LATEST pages: 64 MB. */
 #include "server/store_sqlite.h"
 
 #include <time.h>

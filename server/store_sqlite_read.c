@@ -1,7 +1,7 @@
 /* store_sqlite_read.c - pieces of a store in a file, by any thread. See store_sqlite.h.
  *
- * A reader sees the state at its first step and never waits for the writer's disk. Feedback names its user, item and
- * type by number; their ids, and the feedback of a user or an item, are known in memory. */
+ * A reader sees the state at its first step and never waits for the writer's disk. Feedback names its user, item
+ * and type by number; their ids, and the feedback of a user or an item, are known in memory. */
 #include "server/store_sqlite.h"
 
 #include "base/memory.h"
@@ -212,6 +212,8 @@ static int fetch_changes(struct store_sqlite *store, struct sqlite_reader *reade
         sqlite3_bind_int64(statement[n], 1, ask->after);
         sqlite3_bind_int64(statement[n], 2, ask->upto);
         state[n] = sqlite3_step(statement[n]);
+        if (state[n] != SQLITE_ROW && state[n] != SQLITE_DONE)
+            return state[n]; /* before another step takes the place of its message */
     }
     for (;;) {
         int first = -1;

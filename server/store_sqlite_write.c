@@ -1,7 +1,7 @@
 /* store_sqlite_write.c - changes into the tables: one transaction, all or nothing. See store_sqlite.h.
  *
- * Ids and keys are looked up in memory (store_sqlite_ids.c, store_sqlite_index.c). What a transaction changes there and
- * in the totals is taken back when it fails. Cost of an event: one row at the end of a table. */
+ * Ids and keys are looked up in memory (store_sqlite_ids.c, store_sqlite_index.c). What a transaction changes there
+ * and in the totals is taken back when it fails. Cost of an event: one row at the end of a table. */
 #include "server/store_sqlite.h"
 
 static const char *const sql[WRITE_COUNT] = {

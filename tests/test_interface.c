@@ -113,7 +113,7 @@ static void test_ratings(void **state)
         double least;
         int all;
         int64_t kept;
-    } cases[] = {{3, 0, 3}, {3.5, 0, 2}, {5, 0, 0}, {5, 1, 5}};
+    } cases[] = {{INMO_AUTO, 0, 3}, {3, 0, 4}, {3.5, 0, 3}, {4, 0, 2}, {5, 0, 1}, {6, 0, 0}, {5, 1, 5}};
     struct inmo_error error = {0};
     struct inmo_read_options options;
     struct inmo_log *log = NULL;

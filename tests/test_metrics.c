@@ -5,6 +5,7 @@
  * 1/log2(j + 1), the worth of a hit at rank j:  1: 1   2: 0.6309297535714575   3: 0.5   4: 0.43067655807339306 */
 #include "support.h"
 
+#include "eval/beyond.h"
 #include "eval/metrics.h"
 
 #define SECOND 0.6309297535714575
@@ -94,6 +95,46 @@ static struct inmo_report *evaluated(const struct inmo_model *model, const struc
     return report;
 }
 
+/* Novelty and diversity of lists against a loop over pairs and users. */
+static void test_beyond(void **state)
+{
+    enum { USERS = 40, ITEMS = 25, LISTS = 30, K = 6 };
+    struct inmo_graph *graph = random_graph_of(USERS, ITEMS, 0.2, 5);
+    int32_t top[LISTS * K], member[LISTS];
+    struct inmo_metrics at = {0};
+    struct inmo_error error = {0};
+    double novelty = 0, diversity = 0;
+    (void)state;
+    for (int l = 0; l < LISTS; l++) {
+        int length = l % 5 == 0 ? 3 : K;
+        double bits = 0, alike = 0;
+        member[l] = l;
+        for (int n = 0; n < K; n++)
+            top[l * K + n] = n < length ? (l * 3 + n * 4) % ITEMS : -1;
+        for (int n = 0; n < length; n++) {
+            int32_t i = graph->users + top[l * K + n];
+            double degree = (double)(graph->offset[i + 1] - graph->offset[i]);
+            bits += -log2(fmax(degree, 1) / USERS);
+            for (int m = 0; m < length; m++) {
+                int32_t j = graph->users + top[l * K + m];
+                double common = 0, other = (double)(graph->offset[j + 1] - graph->offset[j]);
+                for (int64_t e = graph->offset[i]; e < graph->offset[i + 1]; e++)
+                    for (int64_t f = graph->offset[j]; f < graph->offset[j + 1]; f++)
+                        common += graph->neighbour[e] == graph->neighbour[f];
+                if (m != n && degree > 0 && other > 0)
+                    alike += common / sqrt(degree * other);
+            }
+        }
+        novelty += bits / length / LISTS;
+        diversity += (1 - alike / (length * (length - 1))) / LISTS;
+    }
+    must(inmo_beyond_mean(graph, top, K, member, LISTS, K, &at, &error));
+    assert_near(at.novelty, novelty, 1e-9);
+    assert_near(at.diversity, diversity, 1e-6);
+    assert_true(at.diversity > 0.5 && at.diversity < 0.95); /* not a case without anything in common */
+    inmo_graph_free(graph);
+}
+
 static struct inmo_model *popular_of(const struct inmo_dataset *data)
 {
     struct inmo_train_options options = small_options("popular");
@@ -137,6 +178,12 @@ static void test_popular_by_hand(void **state)
     /* k = 10: ann x y z, bob x y z, cat y z. Only precision changes: 2/10, 1/10, 1/10. */
     assert_metrics(at + 2, 1, 0.4 / 3, (1 + SECOND + SECOND) / 3, 1, 2. / 3, 2. / 3);
     assert_near(at[2].coverage, 3. / 5, 1e-12);
+    /* x has one of four users, y and z none, which counts as one: 2 bits each, and nothing in common. */
+    for (int n = 0; n < 3; n++)
+        assert_near(at[n].novelty, 2, 1e-12);
+    assert_true(isnan(at[0].diversity)); /* one item is not diverse */
+    assert_near(at[1].diversity, 1, 1e-12);
+    assert_near(at[2].diversity, 1, 1e-12);
     assert_int_equal(report->group_count, 2); /* and everybody has a short history */
     assert_string_equal(report->group[1].name, "history 0-9");
     assert_int_equal(report->group[1].users, 3);
@@ -391,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_single_lists),
         cmocka_unit_test(test_short_list),
         cmocka_unit_test(test_mean),
+        cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_popular_by_hand),
         cmocka_unit_test(test_history_groups),
         cmocka_unit_test(test_new_users_items),

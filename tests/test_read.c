@@ -53,8 +53,8 @@ static void ratings(void **state)
     assert_true(log->highest_rating == 5);
     assert_string_equal(log->sources, "r.tsv");
     inmo_log_free(log);
-    options.min_rating = 4;
-    expect_log(name, &options, "a x\n");
+    options.min_rating = 4; /* at least */
+    expect_log(name, &options, "a x\nb z\n");
     options.keep_all_ratings = 1;
     expect_log(name, &options, "a x\na y\nb x\nb y\nb z\n");
     put("n.tsv", "a\tx\n");

@@ -15,6 +15,18 @@ static struct inmo_space space_of(const char *text)
     return space;
 }
 
+/* One model whose searched settings are space's, which keeps them. */
+struct alone {
+    struct inmo_arm arm;
+    struct inmo_arms arms;
+};
+static const struct inmo_arms *alone_of(struct alone *alone, const struct inmo_space *space)
+{
+    *alone = (struct alone){.arm = {.model = "mf", .space = *space}};
+    alone->arms = (struct inmo_arms){.arm = &alone->arm, .count = 1};
+    return &alone->arms;
+}
+
 static double number_of(const struct inmo_space *space, size_t axis, uint64_t trial)
 {
     char buffer[INMO_VALUE_SIZE], *end = NULL;
@@ -261,7 +273,7 @@ static void test_plans(void **state)
         assert_int_equal(search.rungs, cases[n].rungs);
         for (int r = 0; r < search.rungs; r++) {
             assert_int_equal(search.trials[r], cases[n].rung_trials[r]);
-            assert_int_equal(search.epochs[r], cases[n].rung_epochs[r]);
+            assert_int_equal(search.epochs[0][r], cases[n].rung_epochs[r]);
         }
     }
 }
@@ -321,9 +333,10 @@ static enum inmo_status run_fake(const char *directory, struct fake *fake, struc
     struct inmo_space space = space_of(fake_space);
     struct inmo_search search = fake_search();
     struct inmo_tune_record record;
+    struct alone alone;
     const struct inmo_objective objective = {.context = fake, .train = fake_train, .dropped = fake_dropped};
     enum inmo_status status =
-        inmo_tune_record_open(&record, directory, "{\"a\": 1, \"b\": {\"c\": 2}}", &space, error);
+        inmo_tune_record_open(&record, directory, "{\"a\": 1, \"b\": {\"c\": 2}}", alone_of(&alone, &space), error);
     if (!status)
         status = inmo_search_run(&search, &record, &objective, error);
     if (!status)
@@ -463,11 +476,13 @@ static void test_refused_records(void **state)
     static const struct {
         const char *key, *value;
     } forged[] = {
-        {"trial", "0"},      {"trial", "-1"},    {"trial", "1.5"},    {"epochs", "0"},      {"epochs", "\"1\""},
-        {"seed", "-1"},      {"settings", "[]"}, {"ndcg@20", "null"}, {"best_epoch", "-2"}, {"seconds", "-1"},
-        {"seconds", "null"}, {"code", "-1"},     {"code", "99"},      {"code", "10"},
+        {"trial", "0"},     {"trial", "-1"},     {"trial", "1.5"},   {"epochs", "0"},     {"epochs", "\"1\""},
+        {"trial", "10001"}, {"seed", "-1"},      {"settings", "[]"}, {"ndcg@20", "null"}, {"best_epoch", "-2"},
+        {"seconds", "-1"},  {"seconds", "null"}, {"code", "-1"},     {"code", "99"},      {"code", "10"},
     };
     struct inmo_space space = space_of(fake_space);
+    struct alone alone;
+    const struct inmo_arms *arms = alone_of(&alone, &space);
     struct inmo_tune_record record, other;
     struct inmo_error error = {0};
     char line[512], text[1024], buffer[INMO_VALUE_SIZE];
@@ -477,7 +492,7 @@ static void test_refused_records(void **state)
     for (size_t n = 0; n < COUNT(cases); n++) {
         snprintf(text, sizeof text, cases[n].text, first, line);
         write_bytes("search/trials.jsonl", text, strlen(text));
-        must_fail(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", &space, &error),
+        must_fail(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", arms, &error),
                   cases[n].status, cases[n].says);
     }
     for (size_t n = 0; n < COUNT(forged); n++) { /* one value of a good line is another */
@@ -487,24 +502,24 @@ static void test_refused_records(void **state)
         end = *at == '{' ? strchr(at, '}') + 1 : at + strcspn(at, ",}");
         snprintf(text, sizeof text, "%s%.*s%s%s", first, (int)(at - line), line, forged[n].value, end);
         write_bytes("search/trials.jsonl", text, strlen(text));
-        must_fail(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", &space, &error),
+        must_fail(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", arms, &error),
                   INMO_FORMAT, "line 2: not a training of this search");
     }
     /* The line itself is good, and a record that is open is nobody else's. */
     snprintf(text, sizeof text, "%s%s", first, line);
     write_bytes("search/trials.jsonl", text, strlen(text));
-    must(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", &space, &error));
+    must(inmo_tune_record_open(&record, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", arms, &error));
     assert_int_equal(record.count, 1);
     assert_near(inmo_tune_record_find(&record, 0, 1, 1)->score, 0.5, 0);
     assert_null(inmo_tune_record_find(&record, 0, 1, 2));
-    must_fail(inmo_tune_record_open(&other, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", &space, &error), INMO_IO,
+    must_fail(inmo_tune_record_open(&other, "search", "{\"a\": 1, \"b\": {\"c\": 2}}", arms, &error), INMO_IO,
               "is in use");
     inmo_tune_record_close(&record);
     /* A directory of something else is left alone. */
     assert_int_equal(rename("search/trials.jsonl", "search/thesis.tex"), 0);
-    must_fail(inmo_tune_record_open(&record, "search", "{}", &space, &error), INMO_EXISTS,
+    must_fail(inmo_tune_record_open(&record, "search", "{}", arms, &error), INMO_EXISTS,
               "not the directory of a search: it has thesis.tex");
-    must_fail(inmo_tune_record_open(&record, "no/where", "{}", &space, &error), INMO_IO, "cannot make no/where");
+    must_fail(inmo_tune_record_open(&record, "no/where", "{}", arms, &error), INMO_IO, "cannot make no/where");
     assert_int_equal(system("rm -r search"), 0);
     inmo_space_free(&space);
 }

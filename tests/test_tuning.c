@@ -55,11 +55,11 @@ static void remove_directory(const char *name)
     assert_int_equal(system(command), 0);
 }
 
-/* The only file left is the record. */
+/* What is left: the best model, the page, the record. */
 static void assert_no_checkpoints(const char *name)
 {
     char command[100];
-    snprintf(command, sizeof command, "[ \"$(ls %s)\" = trials.jsonl ]", name);
+    snprintf(command, sizeof command, "[ \"$(ls %s | xargs)\" = 'best.inmo trials.html trials.jsonl' ]", name);
     assert_int_equal(system(command), 0);
 }
 
@@ -342,7 +342,8 @@ static void test_refused(void **state)
               "more than 10000 combinations");
     options.search = "dim=2|3";
     options.method = "bayes";
-    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE, "grid|random|halving");
+    must_fail(inmo_tune(data, &fixed, &options, "d", NULL, &report, &error), INMO_USAGE,
+              "auto|grid|random|halving");
     options.method = "random";
     for (const char *const *bad = (const char *const[]){"", "1,", "x", "1,1", "-1", "1;2", NULL}; *bad; bad++) {
         options.seeds = *bad;

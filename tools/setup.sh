@@ -25,8 +25,7 @@ bench) packages+=(python3-torch python3-faiss libgraphblas-dev librsb-dev gnuplo
 clang | fuzz) packages+=(clang libomp-dev) ;;
 coverage) packages+=(gcovr) ;;
 deb)
-    packages+=(debhelper dpkg-dev fakeroot lintian mmdebstrap systemd man-db bash-completion zsh fish
-        libmicrohttpd-dev libpq-dev libsqlite3-dev)
+    packages+=(debhelper dpkg-dev fakeroot lintian mmdebstrap systemd man-db bash-completion zsh fish curl)
     ;;
 page)
     # Node from elsewhere brings its own npm, and Debian's would not install beside it.

@@ -4,6 +4,8 @@
 #
 #     tools/test-aarch64.sh [REGULAR-EXPRESSION]    which tests; all but those of the program by default
 #
+# Without the server (INMO_SERVER=OFF), which has no code for a machine and many libraries.
+#
 # Needs gcc-aarch64-linux-gnu and qemu-user (tools/setup.sh cross installs them); without them it says so and ends with
 # code 77. The libraries of that architecture are Debian's, unpacked into build-aarch64/sysroot: the system is not changed.
 set -euo pipefail
@@ -65,7 +67,7 @@ set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64;-L;$sysroot")
 END
 export PKG_CONFIG_LIBDIR="$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig:$sysroot/usr/share/pkgconfig"
 export PKG_CONFIG_SYSROOT_DIR=$sysroot
-cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" -DINMO_WERROR=ON >"$build/configure.log"
+cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" -DINMO_WERROR=ON -DINMO_SERVER=OFF >"$build/configure.log"
 cmake --build "$build" -j 2 --target all >"$build/build.log" || {
     tail -n 30 "$build/build.log" >&2
     exit 1

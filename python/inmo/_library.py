@@ -13,7 +13,7 @@ from typing import Any, Dict, Type
 
 from ._errors import error_of
 
-ABI = 0  # INMO_ABI of the inmo.h that the structures below follow
+ABI = 1  # INMO_ABI of the inmo.h that the structures below follow
 
 
 class ErrorRecord(c.Structure):
@@ -123,12 +123,14 @@ class TuneTrial(c.Structure):
         ("score", c.c_double),
         ("deviation", c.c_double),
         ("error", c.c_char_p),
+        ("model", c.c_char_p),
+        ("seconds", c.c_double),
     ]
 
 
 class Metrics(c.Structure):
     _fields_ = [("k", c.c_int)] + [
-        (name, c.c_double) for name in ("recall", "precision", "ndcg", "hit_rate", "mrr", "map", "coverage")
+        (name, c.c_double) for name in ("recall", "precision", "ndcg", "hit_rate", "mrr", "map", "coverage", "novelty", "diversity")
     ]
 
 
@@ -175,6 +177,7 @@ class Query(c.Structure):
         ("allow_count", c.c_size_t),
         ("deny", c.POINTER(c.c_char_p)),
         ("deny_count", c.c_size_t),
+        ("rules", c.c_void_p),
     ]
 
 
@@ -193,6 +196,7 @@ class RowsQuery(c.Structure):
         ("allow_count", c.c_size_t),
         ("deny", c.c_void_p),
         ("deny_count", c.c_size_t),
+        ("rules", c.c_void_p),
     ]
 
 
@@ -299,14 +303,21 @@ _CALLS: Dict[str, Any] = {
     "model_tensor": (_int, [_pointer, _size, c.POINTER(TensorInfo)]),
     "model_save": ("status", [_pointer, _text, _int]),
     "model_origin": (_text, [_pointer]),
+    "titles_read": ("status", [_text, _text, c.POINTER(_pointer)]),
+    "titles_free": (None, [_pointer]),
+    "titles_of": (_text, [_pointer, _text]),
+    "model_keep_titles": ("status", [_pointer, _pointer]),
+    "model_titles": (_pointer, [_pointer]),
     "model_load": ("status", [_text, c.POINTER(_pointer)]),
-    "tune": ("status", [_pointer, _pointer, _pointer, _text, _hooks, c.POINTER(_pointer)]),
+    "tune_models": ("status", [_pointer, _pointer, _size, _pointer, _text, _hooks, c.POINTER(_pointer)]),
+    "tune_model": (_text, [_size]),
     "tune_report_free": (None, [_pointer]),
     "evaluate": ("status", [_pointer, _pointer, _pointer, _hooks, c.POINTER(c.POINTER(Report))]),
     "report_free": (None, [c.POINTER(Report)]),
     "view_create": ("status", [_pointer, _pointer, c.POINTER(_pointer)]),
     "view_free": (None, [_pointer]),
     "view_observe": ("status", [_pointer, c.POINTER(Event), _size]),
+    "view_observe_seen": ("status", [_pointer, c.POINTER(Event), _size]),
     "view_forget": ("status", [_pointer, _text, _text]),
     "view_refresh": ("status", [_pointer, _hooks]),
     "view_refresh_in_background": ("status", [_pointer]),

@@ -188,13 +188,26 @@ class Evaluation(Dict[str, float]):
 
 
 class Search:
-    """What :func:`inmo.tune` has found: ``best`` are the options for :func:`inmo.train`, ``trials`` all, best first."""
+    """What :func:`inmo.tune` has found.
+
+    ``best`` are the options for :func:`inmo.train`, ``model`` is the model they give (None if no training is finished),
+    ``trials`` are all, best first. With a directory, ``path`` is the file of that model and ``page`` one with charts.
+    """
 
     def __init__(
-        self, settings: List[str], trials: List[Dict[str, Any]], best: Dict[str, Any], planned: int, stopped: str
+        self,
+        settings: List[str],
+        trials: List[Dict[str, Any]],
+        best: Dict[str, Any],
+        planned: int,
+        stopped: str,
+        model: Any = None,
+        path: Optional[str] = None,
+        page: Optional[str] = None,
     ) -> None:
         self.settings, self.trials, self.best = settings, trials, best
         self.planned, self.stopped = planned, stopped
+        self.model, self.path, self.page = model, path, page
 
     def _rows(self) -> Tuple[List[str], List[List[Any]]]:
         heading = ["trial", "score", "epochs"] + self.settings

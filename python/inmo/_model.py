@@ -128,6 +128,15 @@ class Model:
         """Lists for many people in one parallel call: see :meth:`View.recommend_many`."""
         return self.live.recommend_many(*arguments, **keywords)
 
+    def save_lists(self, *arguments: Any, **keywords: Any) -> None:
+        """Writes the lists of many users as a Parquet file: see :meth:`View.save_lists`."""
+        self.live.save_lists(*arguments, **keywords)
+
+    def title(self, item: Any) -> Optional[str]:
+        """What people call an item, if the model was trained with ``titles``; else None."""
+        found = lib.titles_of(lib.model_titles(self._pointer), encode(item, "item"))
+        return None if found is None else found.decode()
+
     def similar(self, *arguments: Any, **keywords: Any) -> Recommendations:
         """The nearest items or users: see :meth:`View.similar`."""
         return self.live.similar(*arguments, **keywords)
@@ -139,6 +148,10 @@ class Model:
     def observe(self, *arguments: Any, **keywords: Any) -> View:
         """Takes in events: see :meth:`View.observe`. Returns the view that has observed them."""
         return self.live.observe(*arguments, **keywords)
+
+    def observe_seen(self, *arguments: Any, **keywords: Any) -> View:
+        """Takes in what users have seen but not chosen: see :meth:`View.observe_seen`. Returns the view."""
+        return self.live.observe_seen(*arguments, **keywords)
 
     def forget(self, *arguments: Any, **keywords: Any) -> View:
         """Forgets a user, an item, or one interaction: see :meth:`View.forget`."""
@@ -298,6 +311,7 @@ def train(
     like: Optional[str] = None,
     progress: Optional[bool] = None,
     callback: Optional[Callback] = None,
+    titles: Any = None,
     **options: Any,
 ) -> Model:
     """Trains a model on a :class:`Dataset`, a prepared directory, a sparse matrix, or anything that :func:`prepare` takes.
@@ -305,8 +319,9 @@ def train(
     Options are those of ``inmo train``, with underscores: ``inmo.options("train", model=...)`` lists them with their defaults for
     a model. Raw data is split 90/10/0 first, and takes the options of reading and preparing, too. Ctrl-C stops with a
     KeyboardInterrupt; with ``checkpoint="file"``, the same call with ``resume=True`` goes on. ``callback`` is told stage, done,
-    total, seconds, loss and validation score now and then; what it raises ends the training. ``from_="file"`` is a warm start: the
-    parameters of that model, matched by id, are the start, and its options the defaults.
+    total, seconds, loss and validation score now and then; what it raises ends the training. ``titles`` is a file with ids, titles
+    and any further columns of items, which the model keeps. ``from_="file"`` is a warm start: the parameters of that model, matched
+    by id, are the start, and its options the defaults.
 
     >>> import inmo
     >>> pairs = [(user, item) for user in range(40) for item in range(30) if (user * item) % 7 < 3]
@@ -321,16 +336,23 @@ def train(
     aliases: Dict[str, Any] = {word: options.pop(word) for word in ("templates", "lr") if word in options}
     to_train, to_read, to_prepare = split_options(options, "train", "read", "prepare", also=("model", "recipe", "like"))
     training_options(model, recipe, None, {**aliases, **to_train})  # faults before the data is read
+    names = c.c_void_p()
+    if titles is not None:
+        lib.titles_read(os.fsencode(titles), None, names)
+    keeper = Owner(names, lib.titles_free)
     data = _data_for_training(data, {**to_read, **to_prepare}, progress)
     filled = training_options(model, recipe, like, {**aliases, **to_train}, data)
     pointer, report = c.c_void_p(), library.TrainReport()
     with Watch(progress, callback) as watch:
         lib.train(data._pointer, filled.block, watch.hooks, pointer, report)
-    return Model(pointer, _report(report))
+    trained = Model(pointer, _report(report))
+    if titles is not None:
+        lib.model_keep_titles(trained._pointer, keeper.pointer)
+    return trained
 
 
 class _TuneOptions(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("search", c.c_char_p)]  # the rest is in the table
+    _fields_ = [("size", c.c_size_t), ("search", c.c_char_p), ("keep", c.c_char_p)]  # the rest is in the table
 
 
 class _TuneReport(c.Structure):
@@ -345,7 +367,14 @@ class _TuneReport(c.Structure):
 
 
 class _TuneEnd(c.Structure):
-    _fields_ = [("planned", c.c_int), ("trained", c.c_int), ("seconds", c.c_double), ("stopped", c.c_char_p)]
+    _fields_ = [
+        ("planned", c.c_int),
+        ("trained", c.c_int),
+        ("seconds", c.c_double),
+        ("stopped", c.c_char_p),
+        ("best_model", c.c_char_p),
+        ("page", c.c_char_p),
+    ]
 
 
 def _value(row: library.Setting, text: str) -> Any:
@@ -355,20 +384,32 @@ def _value(row: library.Setting, text: str) -> Any:
     return int(text) if kind in "iu" else float(text) if kind == "r" else text == "yes" if kind == "b" else text
 
 
+def _models_of(model: Any) -> List[str]:
+    if model == "all":
+        names: List[str] = []
+        while lib.tune_model(len(names)):
+            names.append(lib.tune_model(len(names)).decode())
+        return names
+    return model.split(",") if isinstance(model, str) else list(model)
+
+
 def tune(
     data: Any,
-    search: Any,
+    search: Any = None,
     directory: Any = None,
-    model: str = "inmo-lightgcn",
+    model: Any = "inmo-lightgcn",
     recipe: str = "fast",
     like: Optional[str] = None,
     progress: Optional[bool] = None,
     **options: Any,
 ) -> Search:
-    """Searches for better settings by validation NDCG@20, as ``inmo tune`` does it.
+    """Searches for better settings, or for the best model, by validation NDCG@20, as ``inmo tune`` does it.
 
-    ``search`` is a dictionary of ranges and lists ({"dropout": "0.3..0.7:5", "layers": [2, 3]}) or the program's text. Options
-    are those of the search (``inmo.options("tune")``) and of training. With a ``directory`` it can be interrupted and goes on.
+    ``search`` is a dictionary of ranges and lists ({"dropout": "0.3..0.7:5", "layers": [2, 3]}) or the program's text. Without
+    it, what matters for the model is searched for at most 600 seconds (``max_seconds``), beginning with its defaults; options
+    that are given stay as they are. ``model`` is a name, a list of names, or ``"all"``. Options are those of the search
+    (``inmo.options("tune")``) and of training. With a ``directory`` it can be interrupted and goes on; ``best.inmo`` and
+    ``trials.html`` are there.
 
     >>> import inmo
     >>> pairs = [(user, item) for user in range(40) for item in range(30) if (user * item) % 7 < 3]
@@ -376,37 +417,47 @@ def tune(
     >>> found = inmo.tune(data, {"dim": [4, 8]}, model="inmo-mf", epochs=2, method="grid")
     >>> len(found.trials), found.best["epochs"]
     (2, 2)
+    >>> found = inmo.tune(data, model=["popular", "ease", "item-knn"], trials=5)
+    >>> found.model.name == found.best["model"]
+    True
     """
+    import tempfile  # takes a while, and few need it
+
     if isinstance(search, dict):
         words = []
         for name, values in search.items():
             text = values if isinstance(values, str) else "|".join(str(value) for value in values)
             words.append(f"{name.replace('_', '-')}={text}")
         search = ",".join(words)
+    names = _models_of(model)
     to_tune, to_train, to_read, to_prepare = split_options(options, "tune", "train", "read", "prepare")
-    training_options(model, recipe, None, to_train)
+    for name in names:
+        training_options(name, recipe, None, to_train)
     data = _data_for_training(data, {**to_read, **to_prepare}, progress)
     filled = Options("tune", to_tune)
-    fixed = training_options(model, recipe, like, to_train, data)
-    wanted = encode(search, "search")
-    c.cast(filled.block, c.POINTER(_TuneOptions)).contents.search = wanted
+    fixed = [training_options(name, recipe, like, to_train, data) for name in names]
+    blocks = c.create_string_buffer(b"".join(one.block.raw for one in fixed), sum(len(one.block) for one in fixed))
+    wanted, keep = None if search is None else encode(search, "search"), ",".join(to_train).replace("_", "-").encode()
+    head = c.cast(filled.block, c.POINTER(_TuneOptions)).contents
+    head.search, head.keep = wanted, keep
     pointer = c.c_void_p()
-    with Watch(progress) as watch:
-        lib.tune(
+    with tempfile.TemporaryDirectory() as temporary, Watch(progress) as watch:
+        lib.tune_models(
             data._pointer,
-            fixed.block,
+            blocks,
+            len(fixed),
             filled.block,
-            None if directory is None else encode_path(directory),
+            encode_path(os.path.join(temporary, "search") if directory is None else directory),
             watch.hooks,
             pointer,
         )
-    try:
-        return _search(pointer.value or 0, fixed)
-    finally:
-        lib.tune_report_free(pointer)
+        try:
+            return _search(pointer.value or 0, fixed[0], directory is not None)
+        finally:
+            lib.tune_report_free(pointer)
 
 
-def _search(address: int, like: Options) -> Search:
+def _search(address: int, like: Options, kept: bool) -> Search:
     rows = table("train").rows
     report = _TuneReport.from_address(address)
     best_at = address + c.sizeof(_TuneReport)
@@ -417,7 +468,10 @@ def _search(address: int, like: Options) -> Search:
     for n in range(report.trial_count):
         one = report.trial[n]
         found: Dict[str, Any] = {"trial": one.number, "score": one.score, "epochs": one.epochs}
-        found.update({word: _value(rows[word], one.value[m].decode()) for m, word in enumerate(words)})
+        for m, word in enumerate(words):
+            text_of = one.value[m].decode()
+            found[word] = _value(rows[word], text_of) if text_of else None
+        found["seconds"] = one.seconds
         found["error"] = one.error.decode() if one.error else None
         trials.append(found)
     text = c.create_string_buffer(4096)
@@ -429,7 +483,18 @@ def _search(address: int, like: Options) -> Search:
     run = [word for word in ("checkpoint", "checkpoint_seconds", "resume", "max_seconds") if word in best]
     for word in run:
         del best[word]
-    return Search(words, trials, best, end.planned, end.stopped.decode() if end.stopped else "")
+    path, page = (text.decode() if text else None for text in (end.best_model, end.page))
+    model = load(path) if path else None  # mapped: it outlives a temporary directory
+    return Search(
+        words,
+        trials,
+        best,
+        end.planned,
+        end.stopped.decode() if end.stopped else "",
+        model,
+        path if kept else None,
+        page if kept else None,
+    )
 
 
 __all__ = ["Log", "Model", "load", "train", "tune"]

@@ -22,6 +22,22 @@ class Columns(NamedTuple):
     time: Optional[np.ndarray]
 
 
+def write_parquet(path: Any, columns: Dict[str, Any]) -> None:
+    """Columns by name as a Parquet file, which takes its place when it is whole. Needs pyarrow."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError(f"{os.fsdecode(path)}: writing Parquet files needs pyarrow (pip install pyarrow)") from None
+    part = os.fsdecode(path) + ".part"
+    try:
+        parquet.write_table(pyarrow.table(columns), part)
+        os.replace(part, path)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+
+
 def is_path(data: Any) -> bool:
     return isinstance(data, (str, bytes, os.PathLike))
 

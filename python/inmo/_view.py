@@ -38,6 +38,21 @@ def _address(array: Optional[np.ndarray]) -> Optional[int]:
     return address
 
 
+def _events(events: Any, columns: Optional[str]) -> Any:
+    """What observe and observe_seen take, as an array for the library."""
+    if isinstance(events, tuple) and len(events) == 2 and not hasattr(events[0], "__len__"):
+        events = [events]
+    if isinstance(events, tuple) and len(events) in (2, 3, 4) and isinstance(events[0], str):
+        events = [events]
+    found = _tables.columns_of(events, columns)
+    array = (library.Event * len(found.user))()
+    for place, (user, item) in enumerate(zip(found.user, found.item)):
+        array[place].user, array[place].item = user, item
+        if found.time is not None:
+            array[place].time = int(found.time[place])
+    return array
+
+
 class View:
     """A model applied to its training interactions and to everything observed since; nothing is retrained.
 
@@ -132,6 +147,36 @@ class View:
             raise UsageError(f"rows: found {given.items} columns, expected the {len(self.model.items)} of Model.items")
         return self.rank(None, given.offset, given.item, k, include_seen, progress=progress)
 
+    def save_lists(
+        self, path: Any, users: Optional[Sequence[Id]] = None, k: int = 20, include_seen: bool = False
+    ) -> None:
+        """Writes the lists of these users (default: all of the model) as a Parquet file.
+
+        A line for each place of a list: user, rank (from 1), item, score, and title if the model has titles. Needs pyarrow.
+        For CSV and JSON there is ``inmo recommend --all-users -o lists.csv``.
+        """
+        _tables.write_parquet(path, self._lists(self.model.users if users is None else users, k, include_seen))
+
+    def _lists(self, users: Sequence[Id], k: int, include_seen: bool) -> Dict[str, Any]:
+        items, scores = self.recommend_many(users=users, k=k, include_seen=include_seen)
+        places = items >= 0
+        names = [self.item_id(number) for number in range(int(items.max(initial=-1)) + 1)]
+        columns: Dict[str, Any] = {
+            "user": [str(user) for user, count in zip(users, places.sum(1)) for _ in range(count)],
+            "rank": (np.nonzero(places)[1] + 1).astype(np.int32),
+            "item": [names[number] for number in items[places]],
+            "score": scores[places],
+        }
+        titles = [self.model.title(name) for name in names]
+        if any(titles):
+            columns["title"] = [titles[number] for number in items[places]]
+        return columns
+
+    def item_id(self, number: int) -> str:
+        """The id of an item by its number in the lists of :meth:`recommend_many`."""
+        found: str = lib.view_item_id(self._pointer, number).decode()
+        return found
+
     def rank(
         self,
         users: Optional[np.ndarray],
@@ -206,17 +251,17 @@ class View:
 
         They count in the next list of their users; for everybody else from the next :meth:`refresh` on.
         """
-        if isinstance(events, tuple) and len(events) == 2 and not hasattr(events[0], "__len__"):
-            events = [events]
-        if isinstance(events, tuple) and len(events) in (2, 3, 4) and isinstance(events[0], str):
-            events = [events]
-        found = _tables.columns_of(events, columns)
-        array = (library.Event * len(found.user))()
-        for place, (user, item) in enumerate(zip(found.user, found.item)):
-            array[place].user, array[place].item = user, item
-            if found.time is not None:
-                array[place].time = int(found.time[place])
+        array = _events(events, columns)
         lib.view_observe(self._pointer, array, len(array))
+        return self
+
+    def observe_seen(self, events: Any, columns: Optional[str] = None) -> "View":
+        """Takes in what users have seen but not chosen (views, low ratings, returns), given as for :meth:`observe`.
+
+        From the next list on it is never recommended to the same user, and it counts for nothing else.
+        """
+        array = _events(events, columns)
+        lib.view_observe_seen(self._pointer, array, len(array))
         return self
 
     def forget(self, user: Optional[Id] = None, item: Optional[Id] = None) -> "View":

@@ -227,7 +227,7 @@ def test_missing_or_old_library(tmp_path):
     for source, words in (
         ("int x;", "has no inmo_abi"),
         ('int inmo_abi(void){return 7;} const char *inmo_version(void){return "9.9";}', "libinmo 9.9 with ABI 7"),
-        ('int inmo_abi(void){return 0;} const char *inmo_version(void){return "0.0.1";}', "too old: it has no inmo_"),
+        (f'int inmo_abi(void){{return {inmo._library.ABI};}} const char *inmo_version(void){{return "0.0.1";}}', "too old: it has no inmo_"),
     ):
         (tmp_path / "old.c").write_text(source)
         subprocess.run([compiler, "-shared", "-fPIC", "-o", str(tmp_path / "old.so"), str(tmp_path / "old.c")], check=True)

@@ -86,6 +86,19 @@ def test_observe(data):
     assert "events observed" in repr(view)
 
 
+def test_seen(data, log):
+    model = inmo.train(data, model="ease")
+    user = model.users[0]
+    first = model.recommend(user=user, k=2)
+    assert model.observe_seen([(user, first[0].id)]) is model.live
+    assert model.recommend(user=user, k=1)[0] == first[1]
+    low = inmo.read([("a", "x", 5.0), ("a", "y", 2.0), ("b", "y", 4.0)], columns="user,item,rating", min_rating=4)
+    rated = inmo.train(inmo.prepare(low, split="100/0/0"), model="item-knn")
+    assert "y" not in [entry.id for entry in rated.recommend(user="a")]
+    with pytest.raises(inmo.InputError, match="the model was trained on"):
+        inmo.train(inmo.prepare(log, split="90/10/0"), model="ease").evaluate(data)
+
+
 def test_many(model):
     users = model.users[:80]
     items, scores = model.recommend_many(users=users, k=6)
@@ -177,6 +190,24 @@ def test_tune(data, tmp_path):
     again = inmo.train(data, progress=False, **found.best)
     assert abs(again.report["best_score"] - found.trials[0]["score"]) < 1e-12
     assert "dim" in repr(found) and "<table>" in found._repr_html_()
+    assert found.path == str(tmp_path / "search" / "best.inmo") and "<svg" in open(found.page, encoding="utf-8").read()
+    again.save(tmp_path / "again.inmo")
+    assert open(found.path, "rb").read() == (tmp_path / "again.inmo").read_bytes()
+
+
+def test_tune_without_a_search(data):
+    """What matters is searched, beginning with the defaults; what is given is not; the best model is there."""
+    found = inmo.tune(data, model="gf-cf", trials=4, low_pass=0.1)
+    assert found.settings == ["dim"] and len(found.trials) == 4 and found.path is None and found.page is None
+    assert next(trial for trial in found.trials if trial["trial"] == 1)["dim"] == "auto"
+    assert found.model.name == "gf-cf" and found.model.recommend(items=found.model.items[:3], k=2)
+    several = inmo.tune(data, model=["popular", "ease", "item-knn"], trials=7)
+    assert {trial["model"] for trial in several.trials} == {"popular", "ease", "item-knn"} and len(several.trials) == 7
+    assert several.best["model"] == several.model.name == several.trials[0]["model"]
+    assert [trial["score"] for trial in several.trials] == sorted((trial["score"] for trial in several.trials), reverse=True)
+    assert next(trial for trial in several.trials if trial["model"] == "popular")["l2"] is None
+    everything = inmo.tune(data, model="all", trials=18, epochs=1, dim=4, max_seconds=1)
+    assert everything.planned == 18 and len({trial["model"] for trial in everything.trials}) == len(everything.trials)
 
 
 def test_import_is_quick():

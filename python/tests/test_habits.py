@@ -113,6 +113,45 @@ def test_tables_out(model, data):
     assert model.evaluate(data).to_frame().loc["all"]["ndcg@20"] > 0
 
 
+def test_titles_and_lists_as_columns(data, tmp_path, monkeypatch):
+    """Titles stay with the model; the lists of all users become columns, which pyarrow writes."""
+    import types
+
+    path = tmp_path / "titles.csv"
+    path.write_text("id,title,kind\n" + "".join(f'{item},"The {item}, so called",x\n' for item in data.items), encoding="utf-8")
+    model = inmo.train(data, model="inmo-mf", dim=8, epochs=1, titles=path)
+    model.save(tmp_path / "m.inmo")
+    again = inmo.load(tmp_path / "m.inmo")
+    assert again.title(data.items[3]) == f"The {data.items[3]}, so called" and again.title("nothing") is None
+    assert inmo.train(data, model="popular").title(data.items[3]) is None
+    with pytest.raises(inmo.InputError, match="is empty"):
+        (tmp_path / "empty").write_text("")
+        inmo.train(data, model="popular", titles=tmp_path / "empty")
+    written = {}
+    parquet = types.SimpleNamespace(write_table=lambda table, part: (written.update(table), open(part, "w").close()))
+    monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(table=dict, parquet=parquet))
+    again.save_lists(tmp_path / "lists.parquet", k=3)
+    assert (tmp_path / "lists.parquet").exists() and not (tmp_path / "lists.parquet.part").exists()
+    assert list(written) == ["user", "rank", "item", "score", "title"] and len(set(map(len, written.values()))) == 1
+    assert list(dict.fromkeys(written["user"])) == again.users and set(written["rank"]) == {1, 2, 3}
+    user = again.users[5]
+    mine = [n for n, other in enumerate(written["user"]) if other == user]
+    assert [written["item"][n] for n in mine] == again.recommend(user, k=3).ids
+    assert written["title"][mine[0]] == again.title(written["item"][mine[0]])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match="needs pyarrow"):
+        again.save_lists(tmp_path / "more.parquet")
+
+
+def test_lists_as_a_parquet_file(model, tmp_path):
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    model.save_lists(tmp_path / "lists.parquet", users=model.users[:4], k=2)
+    table = parquet.read_table(tmp_path / "lists.parquet").to_pydict()
+    assert table["rank"] == [1, 2] * 4 and table["item"][:2] == model.recommend(model.users[0], k=2).ids
+
+
 def test_every_option_is_a_keyword(root):
     """Each option of the program's training, reading, preparing ... is there under its name with underscores."""
     names = {command: {option.name for option in inmo.options(command)} for command in ("read", "prepare", "synth", "train", "tune", "eval")}
@@ -121,7 +160,7 @@ def test_every_option_is_a_keyword(root):
         pytest.skip("the reference is with the sources")
     reference = (root / "docs" / "cli.md").read_text(encoding="utf-8")
     section = reference[reference.index("## inmo train") : reference.index("## inmo tune")]
-    known = names["train"] | names["read"] | names["prepare"] | {"recipe", "like", "templates", "lr"}
+    known = names["train"] | names["read"] | names["prepare"] | {"recipe", "like", "templates", "lr", "titles"}
     program_only = {"output", "no_checkpoint", "keep_checkpoint", "threads", "quiet", "verbose", "json", "force", "help", "config", "log_level"}
     found = {line.split("`--")[1].split("`")[0].split(" ")[0].replace("-", "_") for line in section.split("\n") if "`--" in line and line.startswith("| `")}
     assert len(found) > 50

@@ -80,7 +80,7 @@ def test_explain_similar_observed(program, model, tmp_path):
     found = model.explain(model.items[9], items=history)
     assert told["score"] == printed(found.score)
     told = json.loads(program("similar", tmp_path / "m.inmo", "--item", model.items[2], "--k", 4, "--json"))
-    assert printed([one.score for one in model.similar(item=model.items[2], k=4)]) == [one["cosine"] for one in told["similar"]]
+    assert printed([one.score for one in model.similar(item=model.items[2], k=4)]) == [one["score"] for one in told["similar"]]
     (tmp_path / "late.tsv").write_text("".join(f"newcomer\t{item}\n" for item in history))
     told = json.loads(program("recommend", tmp_path / "m.inmo", "--user", "newcomer", "--observed", tmp_path / "late.tsv", "--json"))
     view = model.view(observed=tmp_path / "late.tsv")

@@ -12,6 +12,25 @@ void inmo_csr_free(struct inmo_csr *csr)
     *csr = (struct inmo_csr){0};
 }
 
+int inmo_csr_trim(const struct inmo_csr *csr, int32_t rows, int32_t columns, struct inmo_csr *trimmed)
+{
+    int64_t *offset = inmo_alloc((size_t)rows + 1, sizeof *offset), kept = 0;
+    int32_t *column = inmo_alloc((size_t)inmo_csr_count(csr), sizeof *column);
+    if (!offset || !column) {
+        inmo_free(column);
+        inmo_free(offset);
+        return -1;
+    }
+    for (int32_t r = 0; r < rows; r++) {
+        offset[r] = kept;
+        for (int64_t e = csr->offset[r]; e < csr->offset[r + 1] && csr->column[e] < columns; e++)
+            column[kept++] = csr->column[e];
+    }
+    offset[rows] = kept;
+    *trimmed = (struct inmo_csr){rows, columns, offset, column};
+    return 0;
+}
+
 static int by_number(const void *a, const void *b)
 {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;

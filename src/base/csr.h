@@ -45,6 +45,9 @@ static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t 
 /* Frees the arrays of a csr that owns them. */
 void inmo_csr_free(struct inmo_csr *csr);
 
+/* A copy of the first rows and columns, which owns its arrays. 0, or -1 when memory is short. */
+int inmo_csr_trim(const struct inmo_csr *csr, int32_t rows, int32_t columns, struct inmo_csr *trimmed);
+
 /* Sorts count numbers in ascending order and removes repeats; returns how many remain. */
 int64_t inmo_ascending(int32_t *number, int64_t count);
 

@@ -38,6 +38,7 @@ size_t inmo_size(const char *structure)
         SIZE(inmo_event),           SIZE(inmo_freshness),     SIZE(inmo_query),
         SIZE(inmo_rows_query),      SIZE(inmo_entry),         SIZE(inmo_list),
         SIZE(inmo_explanation),     SIZE(inmo_matrix),        SIZE(inmo_tensor_info),
+        SIZE(inmo_leaks),           SIZE(inmo_titles_info),   SIZE(inmo_rule_options),
     };
 #undef SIZE
     for (size_t n = 0; n < sizeof known / sizeof *known; n++)

@@ -284,6 +284,14 @@ enum inmo_status inmo_tensorfile_get(const struct inmo_tensorfile *file, const c
     return INMO_OK;
 }
 
+int inmo_tensorfile_has(const struct inmo_tensorfile *file, const char *name)
+{
+    int found = 0;
+    for (size_t n = 0; n < file->tensor_count && !found; n++)
+        found = strcmp(file->tensor[n].name, name) == 0;
+    return found;
+}
+
 size_t inmo_tensorfile_count(const struct inmo_tensorfile *file)
 {
     return file->tensor_count;

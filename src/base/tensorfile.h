@@ -50,6 +50,8 @@ const char *inmo_tensorfile_metadata(const struct inmo_tensorfile *file, const c
 enum inmo_status inmo_tensorfile_get(const struct inmo_tensorfile *file, const char *name, enum inmo_dtype dtype,
                                      int64_t rows, int64_t columns, struct inmo_tensor *tensor,
                                      struct inmo_error *error);
+/* Whether there is an array with that name. */
+int inmo_tensorfile_has(const struct inmo_tensorfile *file, const char *name);
 /* All arrays, in file order. */
 size_t inmo_tensorfile_count(const struct inmo_tensorfile *file);
 const struct inmo_tensor *inmo_tensorfile_at(const struct inmo_tensorfile *file, size_t n);

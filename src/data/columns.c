@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const role_name[INMO_ROLES] = {"-", "user", "item", "rating", "time", "split"};
+static const char *const role_name[INMO_ROLES] = {"-", "user", "item", "rating", "time", "split", "event"};
 
 /* Column names found in real files, in lower case without '_', '-' and spaces. */
 static const struct {
@@ -22,6 +22,8 @@ static const struct {
     {INMO_ROLE_RATING, " rating ratings bookrating stars score overall "},
     {INMO_ROLE_TIME, " time timestamp date datetime unixreviewtime unixtime ts createdat reviewtime "},
     {INMO_ROLE_SPLIT, " split part "},
+    {INMO_ROLE_EVENT,
+     " event eventtype type action actiontype behavior behaviour behaviortype behaviourtype kind "},
 };
 
 const char *inmo_role_name(enum inmo_role role)
@@ -84,13 +86,17 @@ enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *resul
     struct inmo_columns columns = {0};
     char shown[INMO_SHOWN];
     for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
+        size_t length, whole;
         int role = 0;
+        at += strspn(at, " ");
+        whole = length = strcspn(at, ",");
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
         while (role < INMO_ROLES && (strlen(role_name[role]) != length || memcmp(role_name[role], at, length) != 0))
             role++;
         if (role == INMO_ROLES)
             return inmo_fail(error, INMO_USAGE,
-                             "`columns` %s: found %s, expected user, item, rating, time, split or -", text,
+                             "`columns` %s: found %s, expected user, item, rating, time, split, event or -", text,
                              inmo_show(shown, at, length));
         if (role != INMO_ROLE_NONE && columns.has[role])
             return inmo_fail(error, INMO_USAGE, "`columns` %s: found %s twice, expected it once", text,
@@ -99,7 +105,7 @@ enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *resul
             return inmo_fail(error, INMO_USAGE, "`columns`: found more than %d columns, expected fewer",
                              INMO_COLUMNS_MOST);
         append(&columns, (enum inmo_role)role);
-        at += length;
+        at += whole;
         if (*at == 0)
             break;
     }
@@ -119,4 +125,24 @@ const char *inmo_columns_show(const struct inmo_columns *columns, char *text, si
     if (at >= room)
         memcpy(text + room - 4, "...", 4);
     return text;
+}
+
+enum inmo_status inmo_columns_fit(const char *file, const struct inmo_read_options *options,
+                                  struct inmo_columns *columns, struct inmo_error *error)
+{
+    const char *events = options->positive   ? "positive"
+                         : options->seen     ? "seen"
+                         : options->negative ? "negative"
+                                             : NULL;
+    char shown[INMO_SHOWN];
+    if (events && !columns->has[INMO_ROLE_EVENT])
+        return inmo_fail(error, INMO_USAGE,
+                         "`%s` needs a column with the type of event, and %s has none: found %s; `columns` says "
+                         "which column is the event",
+                         events, file, inmo_columns_show(columns, shown, sizeof shown));
+    for (int n = 0; n < columns->count && !events; n++)
+        if (columns->role[n] == INMO_ROLE_EVENT)
+            columns->role[n] = INMO_ROLE_NONE;
+    columns->has[INMO_ROLE_EVENT] = events != NULL;
+    return INMO_OK;
 }

@@ -11,6 +11,7 @@ enum inmo_role {
     INMO_ROLE_RATING,
     INMO_ROLE_TIME,
     INMO_ROLE_SPLIT,
+    INMO_ROLE_EVENT,
     INMO_ROLES,
 };
 
@@ -27,7 +28,7 @@ struct inmo_columns {
     uint8_t has[INMO_ROLES];
 };
 
-/* "user", "item", "rating", "time", "split" and "-". */
+/* "user", "item", "rating", "time", "split", "event" and "-". */
 const char *inmo_role_name(enum inmo_role role);
 
 /* Parses --columns. Errors: USAGE, naming what was found and what is allowed. */
@@ -38,6 +39,11 @@ void inmo_columns_usual(int count, struct inmo_columns *columns);
 
 /* From the names in a header line; the first column with a well-known name for a role gets it. */
 void inmo_columns_from_names(const struct inmo_field *name, int count, struct inmo_columns *columns);
+
+/* Fits the columns to the options: the column of event types is read only if one of them says what they mean. file
+ * is for messages. Errors: USAGE if there is no such column. */
+enum inmo_status inmo_columns_fit(const char *file, const struct inmo_read_options *options,
+                                  struct inmo_columns *columns, struct inmo_error *error);
 
 /* The role of a well-known column name. Case, '_', '-', spaces and a trailing ":type" do not matter. */
 enum inmo_role inmo_role_of_name(const char *name, size_t length);

@@ -3,6 +3,8 @@
  *     data.safetensors   everything (base/tensorfile.h, kind "dataset"), memory-mapped when opened:
  *                          users.offset I64 (U + 1), users.text U8, users.new U8 (U); the same for items.*
  *                          train.offset I64 (U + 1), train.item I32; the same for valid, test, later, aside
+ *                          seen.offset I64 (U + extra + 1), seen.item I32, extra_users.*, extra_items.*: only if
+ *                          something was seen but not chosen; older programs pass over them
  *                          metadata: scenario, description
  *     meta.json          counts and description for readers; never read back
  *
@@ -16,6 +18,7 @@
 #include "base/memory.h"
 #include "base/tensorfile.h"
 #include "base/text.h"
+#include "data/seen.h"
 #include "data/stored.h"
 
 #include <dirent.h>
@@ -25,7 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSION = 2, TENSORS = 16 };
+enum { VERSION = 2, TENSORS = 16, SEEN_TENSORS = 6 };
 static const char KIND[] = "dataset", DATA[] = "data.safetensors", META[] = "meta.json";
 
 static const char *const SCENARIO[] = {"transductive", "new-interactions", "new-users-items"};
@@ -34,12 +37,6 @@ enum { SCENARIOS = sizeof SCENARIO / sizeof SCENARIO[0] };
 const char *inmo_scenario_name(enum inmo_scenario scenario)
 {
     return SCENARIO[scenario];
-}
-
-static void free_ids(struct inmo_idmap *ids)
-{
-    inmo_free((void *)ids->text);
-    inmo_free((void *)ids->offset);
 }
 
 void inmo_dataset_free(struct inmo_dataset *dataset)
@@ -52,6 +49,9 @@ void inmo_dataset_free(struct inmo_dataset *dataset)
     if (dataset->file) {
         inmo_tensorfile_close(dataset->file);
     } else {
+        inmo_csr_free(&dataset->seen);
+        inmo_drop_ids(&dataset->extra_items);
+        inmo_drop_ids(&dataset->extra_users);
         inmo_csr_free(&dataset->aside);
         inmo_csr_free(&dataset->later);
         inmo_csr_free(&dataset->test);
@@ -59,8 +59,8 @@ void inmo_dataset_free(struct inmo_dataset *dataset)
         inmo_csr_free(&dataset->train);
         inmo_free((void *)dataset->new_item);
         inmo_free((void *)dataset->new_user);
-        free_ids(&dataset->items);
-        free_ids(&dataset->users);
+        inmo_drop_ids(&dataset->items);
+        inmo_drop_ids(&dataset->users);
     }
     inmo_free(dataset);
 }
@@ -179,7 +179,10 @@ static enum inmo_status write_data(const struct inmo_dataset *d, const char *pat
     const int64_t users = d->users.count, items = d->items.count;
     const struct inmo_metadata metadata[] = {{"scenario", inmo_scenario_name(d->scenario)},
                                              {"description", d->description}};
-    const struct inmo_tensor tensor[TENSORS] = {
+    const struct inmo_idmap *extra_users = &d->extra_users, *extra_items = &d->extra_items;
+    const int has_seen = d->seen.offset != NULL;
+    const int64_t rows = users + extra_users->count;
+    const struct inmo_tensor tensor[TENSORS + SEEN_TENSORS] = {
         {"users.offset", INMO_I64, users + 1, 0, d->users.offset},
         {"users.text", INMO_U8, d->users.offset[users], 0, d->users.text},
         {"users.new", INMO_U8, users, 0, d->new_user},
@@ -196,8 +199,15 @@ static enum inmo_status write_data(const struct inmo_dataset *d, const char *pat
         {"later.item", INMO_I32, inmo_csr_count(&d->later), 0, d->later.column},
         {"aside.offset", INMO_I64, users + 1, 0, d->aside.offset},
         {"aside.item", INMO_I32, inmo_csr_count(&d->aside), 0, d->aside.column},
+        {"extra_users.offset", INMO_I64, (int64_t)extra_users->count + 1, 0, extra_users->offset},
+        {"extra_users.text", INMO_U8, has_seen ? extra_users->offset[extra_users->count] : 0, 0, extra_users->text},
+        {"extra_items.offset", INMO_I64, (int64_t)extra_items->count + 1, 0, extra_items->offset},
+        {"extra_items.text", INMO_U8, has_seen ? extra_items->offset[extra_items->count] : 0, 0, extra_items->text},
+        {"seen.offset", INMO_I64, rows + 1, 0, d->seen.offset},
+        {"seen.item", INMO_I32, inmo_csr_count(&d->seen), 0, d->seen.column},
     };
-    return inmo_tensorfile_write(path, 1, KIND, VERSION, metadata, 2, tensor, TENSORS, error);
+    return inmo_tensorfile_write(path, 1, KIND, VERSION, metadata, 2, tensor,
+                                 TENSORS + (has_seen ? SEEN_TENSORS : 0), error);
 }
 
 enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const char *directory, int force,
@@ -317,6 +327,9 @@ enum inmo_status inmo_dataset_open(const char *directory, struct inmo_dataset **
         status = inmo_stored_list(d->file, "later", path, d->users.count, d->items.count, &d->later, error);
     if (status == INMO_OK)
         status = inmo_stored_list(d->file, "aside", path, d->users.count, d->items.count, &d->aside, error);
+    if (status == INMO_OK)
+        status = inmo_stored_seen(d->file, path, d->users.count, d->items.count, &d->extra_users, &d->extra_items,
+                                  &d->seen, error);
     if (status != INMO_OK)
         goto done;
     *dataset = d;

@@ -1,4 +1,4 @@
-/* dataset.h - a prepared data set: ids, and five lists of interactions.
+/* dataset.h - a prepared data set: ids, five lists of interactions, and what was only seen.
  *
  *     train   training interactions, the graph of training
  *     valid   held out of train for early stopping; masked in the test
@@ -24,6 +24,9 @@ struct inmo_dataset {
     enum inmo_scenario scenario;
     struct inmo_idmap users, items;
     struct inmo_csr train, valid, test, later, aside;
+    struct inmo_idmap extra_users,
+        extra_items;               // known by name only: no interaction of theirs is in any list above
+    struct inmo_csr seen;          // (users and extras, items and extras) seen but not chosen; offset NULL: nothing
     const uint8_t *new_user;       // (users) 1: not in train and valid; all zero outside that scenario
     const uint8_t *new_item;       // (items)
     char *description;             // JSON object

@@ -177,12 +177,21 @@ static enum inmo_status fail_header(const char *name, const struct inmo_line *li
     const char *without = named->has[INMO_ROLE_USER]   ? " without an item"
                           : named->has[INMO_ROLE_ITEM] ? " without a user"
                                                        : "";
-    char shown[INMO_SHOWN];
+    struct inmo_columns guess = *named;
+    char shown[INMO_SHOWN], columns[200];
+    /* Names that nobody knows: the first of them may be the user, the next the item. */
+    for (int n = 0; n < guess.count; n++)
+        for (int role = INMO_ROLE_USER; role <= INMO_ROLE_ITEM && guess.role[n] == INMO_ROLE_NONE; role++)
+            if (!guess.has[role]) {
+                guess.role[n] = (uint8_t)role;
+                guess.has[role] = 1;
+            }
     return inmo_fail(
         error, INMO_INPUT,
-        "%s:%lld: found the header %s%s, expected names such as user, item, rating, time; `columns` says "
-        "which column is which",
-        name, (long long)line->number, inmo_show(shown, line->text, line->length), without);
+        "%s:%lld: found the header %s%s, expected names such as user, item, rating, time; say which of "
+        "the %d columns is which, such as `columns` %s",
+        name, (long long)line->number, inmo_show(shown, line->text, line->length), without, guess.count,
+        inmo_columns_show(&guess, columns, sizeof columns));
 }
 
 static enum inmo_status fail_comment(const char *name, const struct inmo_line *line, struct inmo_error *error)
@@ -242,6 +251,29 @@ static enum inmo_status plan_columns(const char *name, const char *columns_optio
             status = fail_header(name, &sample[0], &named, error);
     }
     return status;
+}
+
+/* "a, b, c": a space after every comma or semicolon of the sample belongs to the separator, not to an id. */
+static void take_spaces(struct inmo_plan *plan, const struct inmo_line *sample, size_t count)
+{
+    size_t seen = 0;
+    if (strcmp(plan->separator, ",") != 0 && strcmp(plan->separator, ";") != 0)
+        return;
+    for (size_t n = 0; n < count; n++) {
+        const char *at = sample[n].text, *end = at + sample[n].length;
+        if (memchr(at, '"', sample[n].length))
+            return;
+        while ((at = memchr(at, plan->separator[0], (size_t)(end - at)))) {
+            if (++at == end || *at != ' ')
+                return;
+            seen++;
+        }
+    }
+    if (seen > 0) {
+        plan->separator[1] = ' ';
+        plan->separator[2] = 0;
+        plan->separator_length = 2;
+    }
 }
 
 /* "[" alone, or before an object. */
@@ -330,6 +362,8 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
             status = parse_separator(separator, &plan, error);
         else
             find_separator(&plan, sample, count);
+        if (!separator)
+            take_spaces(&plan, sample, count);
         if (status == INMO_OK && automatic && !columns && !separator && looks_like_lists(&plan, sample, count))
             plan.layout = INMO_LAYOUT_LIST;
         else if (status == INMO_OK && automatic && !columns &&
@@ -347,6 +381,8 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
         inmo_columns_usual(2, &plan.columns);
     else
         status = plan_columns(name, columns, header, sample, count, &plan, error);
+    if (status == INMO_OK)
+        status = inmo_columns_fit(name, options, &plan.columns, error);
     plan.header += passed;
     if (status == INMO_OK)
         *result = plan;
@@ -358,7 +394,8 @@ const char *inmo_plan_show(const struct inmo_plan *plan, char *text, size_t room
     const char *separator = plan->separator;
     char columns[200];
     for (int n = SEPARATORS - 1; n >= 0; n--)
-        if (strcmp(plan->separator, separators[n].text) == 0)
+        if (strcmp(plan->separator, separators[n].text) == 0 ||
+            (plan->separator[0] == separators[n].text[0] && strcmp(plan->separator + 1, " ") == 0))
             separator = separators[n].name;
     inmo_columns_show(&plan->columns, columns, sizeof columns);
     if (plan->layout == INMO_LAYOUT_LIST)

@@ -30,6 +30,7 @@ static enum inmo_status add_list(struct inmo_reader *reader, const struct inmo_l
     enum inmo_status status = INMO_OK;
     const char *end = line->text + line->length, *at = line->text;
     struct inmo_field user = next_word(&at, end), item;
+    const struct inmo_values values = {0};
     const char *items = at;
     int good;
     /* Check all before adding any, so that a bad line adds nothing. */
@@ -37,7 +38,7 @@ static enum inmo_status add_list(struct inmo_reader *reader, const struct inmo_l
     while (good && (item = next_word(&at, end)).length > 0)
         status = inmo_record_check_id(reader, line->number, &item, INMO_ROLE_ITEM, &good, error);
     for (at = items; good && status == INMO_OK && (item = next_word(&at, end)).length > 0;)
-        status = inmo_record_keep(reader, &user, &item, 0, 0, error);
+        status = inmo_record_keep(reader, &user, &item, &values, error);
     return status;
 }
 
@@ -176,9 +177,7 @@ static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, jso
     const json_t *member[INMO_ROLES];
     struct inmo_field id[INMO_ROLES];
     char room[INMO_ROLES][NUMBER_ROOM];
-    double rating = 0;
-    int64_t time = 0;
-    uint8_t part = 0;
+    struct inmo_values values = {0};
     int good = 1;
     members_by_role(object, member);
     for (int role = INMO_ROLE_USER; role <= INMO_ROLE_ITEM && good; role++) {
@@ -190,11 +189,11 @@ static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, jso
             status = inmo_record_bad(reader, line, error, "found no %s, expected a string or a whole number",
                                      inmo_role_name((enum inmo_role)role));
     }
-    if (good && has[INMO_ROLE_RATING] && !number_of(member[INMO_ROLE_RATING], &rating)) {
+    if (good && has[INMO_ROLE_RATING] && !number_of(member[INMO_ROLE_RATING], &values.rating)) {
         good = 0;
         status = inmo_record_bad(reader, line, error, "found no rating, expected a finite number");
     }
-    if (good && has[INMO_ROLE_TIME] && !time_of(member[INMO_ROLE_TIME], &time)) {
+    if (good && has[INMO_ROLE_TIME] && !time_of(member[INMO_ROLE_TIME], &values.time)) {
         good = 0;
         status = inmo_record_bad(reader, line, error,
                                  "found no time, expected seconds or a date such as 2024-01-31 or "
@@ -202,13 +201,21 @@ static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, jso
     }
     if (good && has[INMO_ROLE_SPLIT]) {
         struct inmo_field text = text_of(member[INMO_ROLE_SPLIT], room[INMO_ROLE_SPLIT]);
-        good = text.text && inmo_parse_part(text.text, text.length, &part);
+        good = text.text && inmo_parse_part(text.text, text.length, &values.part);
         if (!good)
             status =
                 inmo_record_bad(reader, line, error, "found no split, expected 0 or train, 1 or test, 2 or valid");
     }
-    if (good && (!has[INMO_ROLE_RATING] || inmo_record_rating_passes(reader, rating)))
-        status = inmo_record_keep(reader, &id[INMO_ROLE_USER], &id[INMO_ROLE_ITEM], time, part, error);
+    if (good && has[INMO_ROLE_EVENT]) {
+        struct inmo_field text = text_of(member[INMO_ROLE_EVENT], room[INMO_ROLE_EVENT]);
+        good = text.text != NULL;
+        if (good)
+            values.kind = inmo_record_event(reader, &text);
+        else
+            status = inmo_record_bad(reader, line, error, "found no type of event, expected a string");
+    }
+    if (good)
+        status = inmo_record_keep(reader, &id[INMO_ROLE_USER], &id[INMO_ROLE_ITEM], &values, error);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "data/log.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/setting.h"
 #include "data/value.h"
 
@@ -17,6 +18,7 @@ struct inmo_log *inmo_log_new(int has_time, int has_part)
     log->has_time = has_time;
     log->has_part = has_part;
     log->highest_rating = NAN;
+    strcpy(log->threshold, "> 3");
     log->users = inmo_idtable_new();
     log->items = inmo_idtable_new();
     if (!log->users || !log->items) {
@@ -39,6 +41,7 @@ void inmo_log_free(struct inmo_log *log)
 {
     if (!log)
         return;
+    inmo_log_free(log->seen);
     inmo_free(log->reading);
     inmo_free(log->sources);
     for (size_t n = log->block_count; n > 0; n--)
@@ -110,6 +113,29 @@ int inmo_log_add(struct inmo_log *log, int32_t user, int32_t item, int64_t time,
     return 0;
 }
 
+int inmo_log_add_seen(struct inmo_log *log, int32_t user, int32_t item, enum inmo_kind kind)
+{
+    if (!log->seen) {
+        log->seen = inmo_alloc_zero(1, sizeof *log->seen);
+        if (!log->seen)
+            return -1;
+        log->seen->has_part = 1;
+    }
+    return inmo_log_add(log->seen, user, item, 0, (uint8_t)kind);
+}
+
+int inmo_log_rate(struct inmo_log *log, const struct inmo_read_options *options, double rating)
+{
+    if (!(rating <= log->highest_rating)) /* also when there was none */
+        log->highest_rating = rating;
+    if (options->keep_all_ratings ||
+        (options->min_rating == INMO_AUTO ? rating > INMO_LIKED : rating >= options->min_rating))
+        return 1;
+    if (log->low_rating_lines++ == 0 && options->min_rating != INMO_AUTO)
+        inmo_format(log->threshold, sizeof log->threshold, ">= %.15g", options->min_rating);
+    return 0;
+}
+
 enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
                                      const int64_t *time, struct inmo_log **result, struct inmo_error *error)
 {
@@ -137,18 +163,15 @@ enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, co
     for (size_t n = 0; n < count; n++) {
         const char *id[2] = {user[n] ? user[n] : "", item[n] ? item[n] : ""};
         int32_t number[2];
+        int positive = 1;
         log->lines++;
         if (rating && !isfinite(rating[n])) {
             status = inmo_fail(error, INMO_INPUT, "pair %zu: found a rating that is not finite, expected a number",
                                n + 1);
             goto done;
         }
-        if (rating && !(log->highest_rating >= rating[n])) /* also when there was none */
-            log->highest_rating = rating[n];
-        if (rating && !options->keep_all_ratings && !(rating[n] > options->min_rating)) {
-            log->low_rating_lines++;
-            continue;
-        }
+        if (rating)
+            positive = inmo_log_rate(log, options, rating[n]);
         for (int side = 0; side < 2; side++) {
             size_t length = strlen(id[side]);
             if (!inmo_id_is_good(id[side], length)) {
@@ -159,7 +182,9 @@ enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, co
             }
             number[side] = inmo_idtable_intern(side ? log->items : log->users, id[side], length);
         }
-        if (number[0] < 0 || number[1] < 0 || inmo_log_add(log, number[0], number[1], time ? time[n] : 0, 0) != 0) {
+        if (number[0] < 0 || number[1] < 0 ||
+            (positive ? inmo_log_add(log, number[0], number[1], time ? time[n] : 0, 0)
+                      : inmo_log_add_seen(log, number[0], number[1], INMO_SEEN)) != 0) {
             status = inmo_fail_memory(error, "the log");
             goto done;
         }

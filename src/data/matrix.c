@@ -249,6 +249,11 @@ int inmo_dataset_part(const struct inmo_dataset *dataset, const char *part, stru
                                                        list[n]->column, inmo_csr_count(list[n])};
             return 1;
         }
+    if (strcmp(part, "seen") == 0 && dataset->seen.offset) {
+        *interactions = (struct inmo_interactions){dataset->seen.rows, dataset->seen.columns, dataset->seen.offset,
+                                                   dataset->seen.column, inmo_csr_count(&dataset->seen)};
+        return 1;
+    }
     return 0;
 }
 
@@ -256,4 +261,12 @@ void inmo_dataset_ids(const struct inmo_dataset *dataset, struct inmo_id_table *
 {
     *users = (struct inmo_id_table){dataset->users.count, dataset->users.offset, dataset->users.text};
     *items = (struct inmo_id_table){dataset->items.count, dataset->items.offset, dataset->items.text};
+}
+
+void inmo_dataset_extra_ids(const struct inmo_dataset *dataset, struct inmo_id_table *users,
+                            struct inmo_id_table *items)
+{
+    const struct inmo_idmap *user = &dataset->extra_users, *item = &dataset->extra_items;
+    *users = (struct inmo_id_table){user->count, user->offset, user->text};
+    *items = (struct inmo_id_table){item->count, item->offset, item->text};
 }

@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/log.h"
 #include "data/rows.h"
+#include "data/seen.h"
 #include "data/split.h"
 
 #include <inttypes.h>
@@ -67,9 +68,9 @@ struct preparation {
     enum inmo_scenario scenario;
     int last_are_new;  // else new users and items are drawn by seed
     struct inmo_split split;
-    struct inmo_rows rows;             // in the log's numbers until inmo_rows_number
-    int64_t duplicates, below_core;    // interactions removed
-    int32_t *user_order, *item_order;  // (users, items of the data set) -> number in the log
+    struct inmo_rows rows;                      // in the log's numbers until inmo_rows_number
+    int64_t duplicates, below_core, cancelled;  // interactions removed
+    int32_t *user_order, *item_order;           // (users, items of the data set) -> number in the log
 };
 
 static enum inmo_status check_options(struct preparation *p, struct inmo_error *error)
@@ -110,14 +111,21 @@ static enum inmo_status fail_empty(const struct preparation *p, struct inmo_erro
     const struct inmo_log *log = p->log;
     struct inmo_text why = {0};
     enum inmo_status status;
-    int64_t read = log->lines > log->count ? log->lines : log->count;
+    int64_t seen = log->seen ? log->seen->count : 0;
+    int64_t read = log->lines > log->count + seen ? log->lines : log->count + seen;
     inmo_text_format(&why, "nothing is left: %" PRId64 " interactions read", read);
     if (log->low_rating_lines > 0) {
-        inmo_text_format(&why, ", %" PRId64 " not above the rating threshold of `min-rating`",
-                         log->low_rating_lines);
+        inmo_text_format(&why, ", %" PRId64 " not rated %s (`min-rating`)", log->low_rating_lines, log->threshold);
         if (isfinite(log->highest_rating))
             inmo_text_format(&why, " (highest rating seen %.15g)", log->highest_rating);
     }
+    if (log->seen_lines > 0)
+        inmo_text_format(&why, ", %" PRId64 " only seen (`seen`)", log->seen_lines);
+    if (log->cancelled_lines > 0)
+        inmo_text_format(&why, ", %" PRId64 " negative and %" PRId64 " taken back by them (`negative`)",
+                         log->cancelled_lines, p->cancelled);
+    if (log->ignored_lines > 0)
+        inmo_text_format(&why, ", %" PRId64 " of other types than `positive`", log->ignored_lines);
     if (log->bad_lines > 0)
         inmo_text_format(&why, ", %" PRId64 " passed over as bad lines", log->bad_lines);
     if (p->duplicates > 0)
@@ -129,36 +137,19 @@ static enum inmo_status fail_empty(const struct preparation *p, struct inmo_erro
     return status;
 }
 
-/* The ids of the data set, copied from the log in the new order. */
-static enum inmo_status copy_ids(const struct inmo_idmap *from, const int32_t *order, int32_t count,
-                                 struct inmo_idmap *to, struct inmo_error *error)
+/* A JSON object: source, what was removed, every option. What came later (the choice of new users and items, counts
+ * of events) appears only where it is not the default or zero, so that other data has the bytes it always had. */
+static char *describe(const struct preparation *p, const struct inmo_dataset *dataset)
 {
-    int64_t *offset = inmo_alloc_zero((size_t)count + 1, sizeof *offset);
-    char *text = NULL;
-    enum inmo_status status = INMO_OK;
-    for (int32_t n = 0; n < count && offset; n++)
-        offset[n + 1] = offset[n] + from->offset[order[n] + 1] - from->offset[order[n]];
-    if (offset)
-        text = inmo_alloc((size_t)offset[count], 1);
-    if (!offset || !text) {
-        status = inmo_fail_memory(error, "the ids");
-        goto done;
-    }
-    for (int32_t n = 0; n < count; n++)
-        memcpy(text + offset[n], inmo_idmap_id(from, order[n]), (size_t)(offset[n + 1] - offset[n]));
-    *to = (struct inmo_idmap){.count = count, .offset = offset, .text = text};
-    text = NULL;
-    offset = NULL;
-done:
-    inmo_free(text);
-    inmo_free(offset);
-    return status;
-}
-
-/* A JSON object: source, what was removed, every option. The choice of new users and items appears only if it is
- * not the default, so that data prepared before there was a choice has the same bytes. */
-static char *describe(const struct preparation *p)
-{
+    const struct {
+        const char *name;
+        int64_t count;
+    } counts[] = {
+        {"seen_lines", p->log->seen_lines},          {"negative_lines", p->log->cancelled_lines},
+        {"other_lines", p->log->ignored_lines},      {"cancelled", p->cancelled},
+        {"seen", inmo_csr_count(&dataset->seen)},    {"extra_users", dataset->extra_users.count},
+        {"extra_items", dataset->extra_items.count},
+    };
     struct inmo_text json = {0};
     char *options = inmo_settings_json(SETTINGS, p->last_are_new ? SETTING_COUNT : NEW_CHOICE, &p->options);
     const struct inmo_log *log = p->log;
@@ -166,15 +157,18 @@ static char *describe(const struct preparation *p)
     inmo_text_json_string(&json, log->sources);
     inmo_text_format(&json,
                      ", \"lines\": %" PRId64 ", \"bad_lines\": %" PRId64 ", \"low_rating_lines\": %" PRId64
-                     ", \"interactions\": %" PRId64 ", \"duplicates\": %" PRId64 ", \"below_k_core\": %" PRId64
-                     ", ",
+                     ", \"interactions\": %" PRId64 ", \"duplicates\": %" PRId64 ", \"below_k_core\": %" PRId64,
                      log->lines, log->bad_lines, log->low_rating_lines, log->count, p->duplicates, p->below_core);
+    if (log->low_rating_lines > 0)
+        inmo_text_format(&json, ", \"positive_rating\": \"%s\"", log->threshold);
+    for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++)
+        if (counts[n].count > 0)
+            inmo_text_format(&json, ", \"%s\": %" PRId64, counts[n].name, counts[n].count);
     if (log->reading) {
-        inmo_text_format(&json, "\"reading\": ");
+        inmo_text_format(&json, ", \"reading\": ");
         inmo_text_add(&json, log->reading, strlen(log->reading));
-        inmo_text_format(&json, ", ");
     }
-    inmo_text_format(&json, "\"options\": ");
+    inmo_text_format(&json, ", \"options\": ");
     inmo_text_add(&json, options ? options : "", options ? strlen(options) : 0);
     inmo_text_add(&json, "}", 1);
     if (!options)
@@ -193,6 +187,8 @@ static enum inmo_status filter_and_split(struct preparation *p, struct inmo_erro
      * different parts is the earlier. */
     enum inmo_status status =
         inmo_rows_collect(p->log, by_time || (by_column && p->log->has_time), by_column, rows, error);
+    if (status == INMO_OK && p->log->cancelled_lines > 0)
+        status = inmo_rows_cancel(rows, p->log->seen, &p->cancelled, error);
     if (status == INMO_OK)
         status = inmo_rows_merge(rows, &p->duplicates, error);
     if (status == INMO_OK)
@@ -225,16 +221,15 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
     dataset->scenario = p->scenario;
     dataset->new_user = new_user;
     dataset->new_item = new_item;
-    dataset->description = describe(p);
-    if (!new_user || !new_item || !dataset->description)
+    if (!new_user || !new_item)
         status = inmo_fail_memory(error, "the data set");
     if (status == INMO_OK)
         status = inmo_scenario_apply(p->scenario, rows, inmo_share(p->options.new_share), p->last_are_new,
                                      p->options.seed, new_user, new_item, error);
     if (status == INMO_OK)
-        status = copy_ids(&users, p->user_order, rows->users, &dataset->users, error);
+        status = inmo_copy_ids(&users, p->user_order, rows->users, &dataset->users, error);
     if (status == INMO_OK)
-        status = copy_ids(&items, p->item_order, rows->items, &dataset->items, error);
+        status = inmo_copy_ids(&items, p->item_order, rows->items, &dataset->items, error);
     if (status == INMO_OK)
         status = inmo_rows_part(rows, INMO_TRAIN, &dataset->train, error);
     if (status == INMO_OK)
@@ -245,6 +240,12 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
         status = inmo_rows_part(rows, INMO_LATER, &dataset->later, error);
     if (status == INMO_OK)
         status = inmo_rows_part(rows, INMO_ASIDE, &dataset->aside, error);
+    /* A k-core says who stays: those it removes are not brought back by what they saw. */
+    if (status == INMO_OK)
+        status =
+            inmo_seen_collect(p->log, rows, p->user_order, p->item_order, p->options.k_core <= 1, dataset, error);
+    if (status == INMO_OK && !(dataset->description = describe(p, dataset)))
+        status = inmo_fail_memory(error, "the data set");
     if (status == INMO_OK && inmo_csr_count(&dataset->train) == 0)
         status = inmo_fail(error, INMO_INPUT,
                            "nothing is left to train on: of %" PRId64 " interactions %" PRId64

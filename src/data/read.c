@@ -22,14 +22,23 @@ static const struct inmo_setting settings[] = {
     {"format", 's', FIELD(format), 0, 0, "auto|delimited|list|inter|movielens|gowalla|amazon|yelp", "Reading",
      "FORMAT", "Format of the file; auto detects it from the first lines."},
     {"columns", 's', FIELD(columns), 0, 0, NULL, "Reading", "NAMES",
-     "Names of the columns in order: user,item,rating,time,split; - ignores a column."},
+     "Names of the columns in order: user,item,rating,time,split,event; - ignores a column."},
     {"separator", 's', FIELD(separator), 0, 0, NULL, "Reading", "TEXT",
      "Separator between columns: tab, comma, semicolon, bar, space, colon, or the characters themselves."},
     {"header", 's', FIELD(header), 0, 0, "auto|yes|no", "Reading", "WHETHER",
      "Whether the first line is a header."},
-    {"min-rating", 'r', FIELD(min_rating), -1e300, 1e300, NULL, "Reading", "X",
-     "If there are ratings, keep only those above this."},
-    {"keep-all-ratings", 'b', FIELD(keep_all_ratings), 0, 1, NULL, "Reading", NULL, "Keep lines of any rating."},
+    {"min-rating", 'r', FIELD(min_rating), -1e300, 1e300, "auto", "Reading", "X",
+     "If there are ratings, those of at least this are positive; lower ones are only seen: never trained on, "
+     "never recommended to that user. auto: above 3."},
+    {"keep-all-ratings", 'b', FIELD(keep_all_ratings), 0, 1, NULL, "Reading", NULL,
+     "Ratings of any height are positive."},
+    {"positive", 's', FIELD(positive), 0, 0, NULL, "Reading", "TYPES",
+     "With a column of event types: those that are interactions, such as buy,like; others are ignored. Default: "
+     "all that are named neither as seen nor as negative."},
+    {"seen", 's', FIELD(seen), 0, 0, NULL, "Reading", "TYPES",
+     "Event types that are only seen, such as view: never trained on, never recommended to that user."},
+    {"negative", 's', FIELD(negative), 0, 0, NULL, "Reading", "TYPES",
+     "Event types that take an interaction back, such as return: the pair is only seen."},
     {"skip-bad", 'u', FIELD(skip_bad), 0, 0x1p62, NULL, "Reading", "N",
      "Skip up to this many bad lines; one more is an error."},
     {"encoding", 's', FIELD(encoding), 0, 0, NULL, "Reading", "NAME",
@@ -41,7 +50,7 @@ enum { SETTINGS = sizeof settings / sizeof settings[0] };
 void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size)
 {
     const struct inmo_read_options defaults = {
-        .format = "auto", .header = "auto", .min_rating = 3, .encoding = "utf-8"};
+        .format = "auto", .header = "auto", .min_rating = INMO_AUTO, .encoding = "utf-8"};
     inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 

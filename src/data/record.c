@@ -44,15 +44,27 @@ enum inmo_status inmo_record_check_id(struct inmo_reader *reader, int64_t line, 
     return inmo_record_bad(reader, line, error, "%s%s", fault, other_encoding ? INMO_ENCODING_HINT : "");
 }
 
-int inmo_record_rating_passes(struct inmo_reader *reader, double rating)
+/* 1 if the type is a word of "view,click"; spaces around the words do not count. */
+static int is_named(const char *words, const struct inmo_field *type)
 {
-    struct inmo_log *log = reader->log;
-    if (!(rating <= log->highest_rating))
-        log->highest_rating = rating;
-    if (reader->options.keep_all_ratings || rating > reader->options.min_rating)
-        return 1;
-    log->low_rating_lines++;
+    for (const char *at = words; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *begin = at + strspn(at, " "), *end = at + strcspn(at, ",");
+        while (end > begin && end[-1] == ' ')
+            end--;
+        if ((size_t)(end - begin) == type->length && memcmp(begin, type->text, type->length) == 0)
+            return 1;
+    }
     return 0;
+}
+
+enum inmo_kind inmo_record_event(const struct inmo_reader *reader, const struct inmo_field *type)
+{
+    const struct inmo_read_options *options = &reader->options;
+    if (is_named(options->negative, type))
+        return INMO_CANCELLED;
+    if (is_named(options->seen, type))
+        return INMO_SEEN;
+    return !options->positive || is_named(options->positive, type) ? INMO_POSITIVE : INMO_IGNORED;
 }
 
 static enum inmo_status fail_intern(const struct inmo_idtable *table, const char *what, struct inmo_error *error)
@@ -62,13 +74,29 @@ static enum inmo_status fail_intern(const struct inmo_idtable *table, const char
     return inmo_fail_memory(error, what);
 }
 
+/* Decides what the line says, and counts it where it is not positive. */
+static enum inmo_kind classify(struct inmo_reader *reader, const struct inmo_values *values)
+{
+    struct inmo_log *log = reader->log;
+    log->seen_lines += values->kind == INMO_SEEN;
+    log->cancelled_lines += values->kind == INMO_CANCELLED;
+    log->ignored_lines += values->kind == INMO_IGNORED;
+    return values->kind == INMO_POSITIVE && reader->plan.columns.has[INMO_ROLE_RATING] &&
+                   !inmo_log_rate(log, &reader->options, values->rating)
+               ? INMO_SEEN
+               : values->kind;
+}
+
 enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_field *user,
-                                  const struct inmo_field *item, int64_t time, uint8_t part,
+                                  const struct inmo_field *item, const struct inmo_values *values,
                                   struct inmo_error *error)
 {
     struct inmo_log *log = reader->log;
     uint32_t item_hash = inmo_idtable_hint(log->items, item->text, item->length);
     int32_t item_number;
+    enum inmo_kind kind = classify(reader, values);
+    if (kind == INMO_IGNORED)
+        return INMO_OK;
     if (user->length != reader->last_length || memcmp(user->text, reader->last_user, user->length) != 0) {
         int32_t number = inmo_idtable_intern(log->users, user->text, user->length);
         if (number < 0)
@@ -80,35 +108,38 @@ enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_
     item_number = inmo_idtable_intern_hashed(log->items, item->text, item->length, item_hash);
     if (item_number < 0)
         return fail_intern(log->items, "items", error);
-    if (inmo_log_add(log, reader->last_number, item_number, time, part) != 0)
+    if ((kind == INMO_POSITIVE ? inmo_log_add(log, reader->last_number, item_number, values->time, values->part)
+                               : inmo_log_add_seen(log, reader->last_number, item_number, kind)) != 0)
         return inmo_fail_memory(error, "the log");
     return INMO_OK;
 }
 
 /* Parses the fields that are not ids; *good is 0 for a bad line. */
 static enum inmo_status parse_values(struct inmo_reader *reader, int64_t line,
-                                     const struct inmo_field field[INMO_ROLES], double *rating, int64_t *time,
-                                     uint8_t *part, int *good, struct inmo_error *error)
+                                     const struct inmo_field field[INMO_ROLES], struct inmo_values *values,
+                                     int *good, struct inmo_error *error)
 {
     const uint8_t *has = reader->plan.columns.has;
     const struct inmo_field *value;
     char shown[INMO_SHOWN];
     *good = 0;
     value = &field[INMO_ROLE_RATING];
-    if (has[INMO_ROLE_RATING] && !inmo_parse_number(value->text, value->length, rating))
+    if (has[INMO_ROLE_RATING] && !inmo_parse_number(value->text, value->length, &values->rating))
         return inmo_record_bad(reader, line, error, "found the rating %s, expected a finite number",
                                inmo_show(shown, value->text, value->length));
     value = &field[INMO_ROLE_TIME];
-    if (has[INMO_ROLE_TIME] && !inmo_parse_time(value->text, value->length, time))
+    if (has[INMO_ROLE_TIME] && !inmo_parse_time(value->text, value->length, &values->time))
         return inmo_record_bad(reader, line, error,
                                "found the time %s, expected seconds or a date such as 2024-01-31 or "
                                "2024-01-31T23:59:59Z",
                                inmo_show(shown, value->text, value->length));
     value = &field[INMO_ROLE_SPLIT];
-    if (has[INMO_ROLE_SPLIT] && !inmo_parse_part(value->text, value->length, part))
+    if (has[INMO_ROLE_SPLIT] && !inmo_parse_part(value->text, value->length, &values->part))
         return inmo_record_bad(reader, line, error,
                                "found the split %s, expected 0 or train, 1 or test, 2 or valid",
                                inmo_show(shown, value->text, value->length));
+    if (has[INMO_ROLE_EVENT])
+        values->kind = inmo_record_event(reader, &field[INMO_ROLE_EVENT]);
     *good = 1;
     return INMO_OK;
 }
@@ -118,17 +149,15 @@ enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
 {
     enum inmo_status status;
     const struct inmo_columns *columns = &reader->plan.columns;
-    double rating = 0;
-    int64_t time = 0;
-    uint8_t part = 0;
+    struct inmo_values values = {0};
     int good;
     status = inmo_record_check_id(reader, line, &field[INMO_ROLE_USER], INMO_ROLE_USER, &good, error);
     if (good)
         status = inmo_record_check_id(reader, line, &field[INMO_ROLE_ITEM], INMO_ROLE_ITEM, &good, error);
     /* More than user and item. */
     if (good && columns->count > 2)
-        status = parse_values(reader, line, field, &rating, &time, &part, &good, error);
-    if (good && (!columns->has[INMO_ROLE_RATING] || inmo_record_rating_passes(reader, rating)))
-        status = inmo_record_keep(reader, &field[INMO_ROLE_USER], &field[INMO_ROLE_ITEM], time, part, error);
+        status = parse_values(reader, line, field, &values, &good, error);
+    if (good)
+        status = inmo_record_keep(reader, &field[INMO_ROLE_USER], &field[INMO_ROLE_ITEM], &values, error);
     return status;
 }

@@ -30,11 +30,18 @@ enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
 /* Its two halves, for formats whose ratings and times are not text. Check an id before it is kept. */
 enum inmo_status inmo_record_check_id(struct inmo_reader *reader, int64_t line, const struct inmo_field *id,
                                       enum inmo_role role, int *good, struct inmo_error *error);
+/* What a line says beside its ids. kind is that of the event; a low rating makes a positive one a seen one. */
+struct inmo_values {
+    double rating;
+    int64_t time;
+    uint8_t part;
+    enum inmo_kind kind;
+};
 enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_field *user,
-                                  const struct inmo_field *item, int64_t time, uint8_t part,
+                                  const struct inmo_field *item, const struct inmo_values *values,
                                   struct inmo_error *error);
-/* 1 if the rating passes the threshold; counts it otherwise. */
-int inmo_record_rating_passes(struct inmo_reader *reader, double rating);
+/* What the options say about a type of event. */
+enum inmo_kind inmo_record_event(const struct inmo_reader *reader, const struct inmo_field *type);
 
 /* A bad line: "NAME:LINE: found ..., expected ...". OK while skip_bad allows it. */
 enum inmo_status inmo_record_bad(struct inmo_reader *reader, int64_t line, struct inmo_error *error,

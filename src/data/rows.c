@@ -85,6 +85,41 @@ static void close_gaps(struct inmo_rows *rows)
     rows->offset[rows->users] = kept;
 }
 
+enum inmo_status inmo_rows_cancel(struct inmo_rows *rows, const struct inmo_log *seen, int64_t *cancelled,
+                                  struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    int64_t before = rows->offset[rows->users], *next = inmo_alloc_zero((size_t)rows->users + 2, sizeof *next);
+    int32_t *item = inmo_alloc((size_t)seen->count, sizeof *item);
+    int32_t *taken_by = inmo_alloc((size_t)rows->items, sizeof *taken_by);  // the last user who took it back
+    if (!next || !item || !taken_by) {
+        status = inmo_fail_memory(error, "what was taken back");
+        goto done;
+    }
+    for (int64_t n = 0; n < seen->count; n++)
+        next[inmo_log_user(seen, n) + 2] +=
+            seen->block[n / INMO_LOG_BLOCK]->part[n % INMO_LOG_BLOCK] == INMO_CANCELLED;
+    add_up(next + 1, rows->users);
+    for (int64_t n = 0; n < seen->count; n++)
+        if (seen->block[n / INMO_LOG_BLOCK]->part[n % INMO_LOG_BLOCK] == INMO_CANCELLED)
+            item[next[inmo_log_user(seen, n) + 1]++] = inmo_log_item(seen, n);
+    memset(taken_by, 0xff, (size_t)rows->items * sizeof *taken_by);
+    for (int32_t u = 0; u < rows->users; u++) {
+        for (int64_t n = next[u]; n < next[u + 1]; n++)
+            taken_by[item[n]] = u;
+        for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
+            if (taken_by[rows->item[e]] == u)
+                rows->item[e] = -1;
+    }
+    close_gaps(rows);
+    *cancelled = before - rows->offset[rows->users];
+done:
+    inmo_free(taken_by);
+    inmo_free(item);
+    inmo_free(next);
+    return status;
+}
+
 /* Stores for each item where it was last seen, so no row needs sorting. */
 enum inmo_status inmo_rows_merge(struct inmo_rows *rows, int64_t *merged, struct inmo_error *error)
 {

@@ -26,6 +26,9 @@ void inmo_rows_free(struct inmo_rows *rows);
 /* The log by user, in the log's numbers, each row in the order of the log. */
 enum inmo_status inmo_rows_collect(const struct inmo_log *log, int with_time, int with_part, struct inmo_rows *rows,
                                    struct inmo_error *error);
+/* Removes the pairs that seen has as INMO_CANCELLED. */
+enum inmo_status inmo_rows_cancel(struct inmo_rows *rows, const struct inmo_log *seen, int64_t *cancelled,
+                                  struct inmo_error *error);
 /* Keeps one interaction per pair: the earliest if there are times, else the first. */
 enum inmo_status inmo_rows_merge(struct inmo_rows *rows, int64_t *merged, struct inmo_error *error);
 /* Applies the k-core: keeps the largest set of interactions in which every user and item has at least k. */

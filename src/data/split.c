@@ -69,10 +69,14 @@ static void shuffle(int32_t *x, int64_t n, uint64_t base)
     }
 }
 
-/* order[0..n-1] are the entries of a row in the order in which parts take them. */
+/* order[0..n-1] are the entries of a row in the order in which parts take them. The first is always for training:
+ * somebody with a single interaction would otherwise be a stranger to the model. As the share of the test is below
+ * 1, it takes at most n - 1. */
 static void label(uint8_t *part, const int32_t *order, int64_t n, const struct inmo_split *split)
 {
     int64_t train = inmo_share_of(split->train, n), test = inmo_share_of(split->test, n);
+    if (train == 0)
+        train = 1;
     for (int64_t j = 0; j < n; j++)
         part[order[j]] = j < train ? INMO_TRAIN : j < n - test ? INMO_VALID : INMO_TEST;
 }

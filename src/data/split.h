@@ -44,8 +44,8 @@ static inline int64_t inmo_share_of(int64_t share, int64_t n)
 /* Parses "70/10/20" or "72.5/7.5/20": three numbers that sum to 100, the first above 0. Errors: USAGE. */
 enum inmo_status inmo_split_parse(const char *text, struct inmo_split *split, struct inmo_error *error);
 
-/* Of a user's n items, the first floor(train * n) go to train, the last floor(test * n) to test, the rest to valid.
- * The order is that of a shuffle, or ascending time (equal times in log order). */
+/* Of a user's n items, the first max(1, floor(train * n)) go to train, the last floor(test * n) to test, the rest
+ * to valid. The order is that of a shuffle, or ascending time (equal times in log order). */
 enum inmo_status inmo_split_by_seed(struct inmo_rows *rows, const struct inmo_split *split, uint64_t seed,
                                     struct inmo_error *error);
 enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split,

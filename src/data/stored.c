@@ -78,3 +78,21 @@ enum inmo_status inmo_stored_list(const struct inmo_tensorfile *file, const char
     *csr = (struct inmo_csr){.rows = users, .columns = items, .offset = at, .column = column};
     return INMO_OK;
 }
+
+enum inmo_status inmo_stored_seen(const struct inmo_tensorfile *file, const char *path, int32_t users,
+                                  int32_t items, struct inmo_idmap *extra_users, struct inmo_idmap *extra_items,
+                                  struct inmo_csr *seen, struct inmo_error *error)
+{
+    enum inmo_status status;
+    if (!inmo_tensorfile_has(file, "seen.offset"))
+        return INMO_OK;
+    status = inmo_stored_ids(file, "extra_users", path, extra_users, error);
+    if (status == INMO_OK)
+        status = inmo_stored_ids(file, "extra_items", path, extra_items, error);
+    if (status == INMO_OK && (extra_users->count > INT32_MAX - users || extra_items->count > INT32_MAX - items))
+        status = inmo_fail(error, INMO_FORMAT, "%s: found more ids than numbers for them", path);
+    if (status == INMO_OK)
+        status = inmo_stored_list(file, "seen", path, users + extra_users->count, items + extra_items->count, seen,
+                                  error);
+    return status;
+}

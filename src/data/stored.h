@@ -13,5 +13,9 @@ enum inmo_status inmo_stored_ids(const struct inmo_tensorfile *file, const char 
 /* PART.offset and PART.item. */
 enum inmo_status inmo_stored_list(const struct inmo_tensorfile *file, const char *part, const char *path,
                                   int32_t users, int32_t items, struct inmo_csr *csr, struct inmo_error *error);
+/* extra_users.*, extra_items.* and seen.*; nothing of them is touched where the file has none. */
+enum inmo_status inmo_stored_seen(const struct inmo_tensorfile *file, const char *path, int32_t users,
+                                  int32_t items, struct inmo_idmap *extra_users, struct inmo_idmap *extra_items,
+                                  struct inmo_csr *seen, struct inmo_error *error);
 
 #endif

@@ -3,7 +3,7 @@
  * Interactions used for the test part (for validation in brackets):
  *
  *     graph     train, and later unless without_new   (train)
- *     masked    train, later, valid                   (train)
+ *     masked    train, later, valid                   (train), and what was seen with mask_seen
  *     truth     test                                  (valid)
  *
  * Metrics are summed in the order of the users, so they do not depend on the number of threads. */
@@ -11,6 +11,8 @@
 #include "base/setting.h"
 #include "base/threads.h"
 #include "data/dataset.h"
+#include "eval/beyond.h"
+#include "eval/leak.h"
 #include "eval/metrics.h"
 #include "score/offer.h"
 #include "score/scorer.h"
@@ -45,6 +47,10 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
          "Weight of item links in a score; -1: as trained."},
         {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation",
          "K", "Number of items that walks from an item lead to; 0: as trained."},
+        {"allow-leaks", 'b', offsetof(struct inmo_eval_options, allow_leaks), 0, 1, NULL, "Evaluation", NULL,
+         "Evaluate even on interactions that the model was trained on, which is otherwise refused."},
+        {"mask-seen", 'b', offsetof(struct inmo_eval_options, mask_seen), 0, 1, NULL, "Evaluation", NULL,
+         "Leave out what a user has seen but not chosen, as lists do; published figures do not."},
     };
     *count = sizeof table / sizeof *table;
     return table;
@@ -68,11 +74,13 @@ struct evaluation {
     struct inmo_model_binding bound;
     struct inmo_scorer scorer;
     const struct inmo_csr *truth;
-    const struct inmo_csr *mask[4];
+    const struct inmo_csr *mask[5];
+    int masks;
     int32_t *who, count;  // users with truth items
     int32_t *candidate, candidates;
     int32_t *top;     // (count, longest)
     uint8_t *listed;  // (items) in some list
+    int32_t *member;  // (count) lists of the group at hand
 };
 
 /* What is allocated for a report. The public part comes first, so a pointer to it is a pointer to all. */
@@ -166,8 +174,8 @@ static enum inmo_status fall_back(struct evaluation *run, const struct inmo_rank
         memset(closed, job->candidate != NULL, (size_t)items);
         for (int32_t c = 0; job->candidate && c < job->candidates; c++)
             closed[job->candidate[c]] = 0;
-        for (int m = 0; m < 4; m++)
-            for (int64_t e = 0; job->mask[m] && e < inmo_csr_degree(job->mask[m], run->who[n]); e++)
+        for (int m = 0; m < run->masks; m++)
+            for (int64_t e = 0; e < inmo_csr_degree(job->mask[m], run->who[n]); e++)
                 closed[job->mask[m]->column[job->mask[m]->offset[run->who[n]] + e]] = 1;
         top.score = score;
         inmo_popular_top(run->graph, order, closed, NULL, 0, &top);
@@ -210,11 +218,12 @@ static int in_group(const struct evaluation *run, const struct group_rule *rule,
 
 /* Computes the metrics of a group from the lists in run->top. truth is scratch space for a user's test items in the
  * group. */
-static void judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth,
-                        struct report *report)
+static enum inmo_status judge_group(struct evaluation *run, const struct group_rule *rule, int32_t *truth,
+                                    struct report *report, struct inmo_error *error)
 {
     size_t g = report->head.group_count;
-    int64_t users = 0;
+    int32_t users = 0;
+    enum inmo_status status = INMO_OK;
     memset(report->at[g], 0, sizeof report->at[g]);
     for (int32_t n = 0; n < run->count; n++) {
         int32_t u = run->who[n];
@@ -227,7 +236,7 @@ static void judge_group(struct evaluation *run, const struct group_rule *rule, i
                 truth[wanted++] = run->truth->column[e];
         if (wanted == 0)
             continue;
-        users++;
+        run->member[users++] = n;
         for (int j = 0; j < run->ks; j++)
             inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->k[j], truth, wanted,
                              &report->at[g][j]);
@@ -246,12 +255,16 @@ static void judge_group(struct evaluation *run, const struct group_rule *rule, i
         inmo_metrics_mean(&report->at[g][j], users);
         report->at[g][j].k = run->k[j];
         report->at[g][j].coverage = run->candidates > 0 ? (double)listed / run->candidates : 0;
+        if (!status)
+            status = inmo_beyond_mean(run->graph, run->top, run->longest, run->member, users, run->k[j],
+                                      &report->at[g][j], error);
     }
-    if (users == 0 && g > 0)
-        return;
+    if (status || (users == 0 && g > 0))
+        return status;
     memcpy(report->name[g], rule->name, sizeof rule->name);
     report->group[g] = (struct inmo_group){report->name[g], users, report->at[g]};
     report->head.group_count++;
+    return INMO_OK;
 }
 
 static enum inmo_status judge(struct evaluation *run, int is_test, const struct inmo_hooks *hooks,
@@ -267,26 +280,26 @@ static enum inmo_status judge(struct evaluation *run, int is_test, const struct 
         status = rank_all(run, &rule, hooks, error);
     if (status)
         goto done;
-    judge_group(run, &rule, truth, report);
-    for (int is_new = 1; is_new >= 0 && inductive; is_new--) {
+    status = judge_group(run, &rule, truth, report, error);
+    for (int is_new = 1; is_new >= 0 && inductive && !status; is_new--) {
         struct group_rule users = {.user = data->new_user, .user_value = (uint8_t)is_new, .most = INT64_MAX};
         snprintf(users.name, sizeof users.name, "%s-users", is_new ? "new" : "old");
-        judge_group(run, &users, truth, report);
+        status = judge_group(run, &users, truth, report, error);
     }
-    for (size_t b = 0; b + 1 < sizeof bound / sizeof *bound; b++) {
+    for (size_t b = 0; b + 1 < sizeof bound / sizeof *bound && !status; b++) {
         struct group_rule history = {.least = bound[b], .most = bound[b + 1] - 1};
         if (bound[b + 1] == INT64_MAX)
             snprintf(history.name, sizeof history.name, "history %d+", (int)bound[b]);
         else
             snprintf(history.name, sizeof history.name, "history %d-%d", (int)bound[b], (int)bound[b + 1] - 1);
-        judge_group(run, &history, truth, report);
+        status = judge_group(run, &history, truth, report, error);
     }
     for (int is_new = 1; is_new >= 0 && inductive && !status; is_new--) {
         struct group_rule items = {.item = data->new_item, .item_value = (uint8_t)is_new, .most = INT64_MAX};
         snprintf(items.name, sizeof items.name, "%s-items", is_new ? "new" : "old");
         status = rank_all(run, &items, hooks, error);
         if (!status)
-            judge_group(run, &items, truth, report);
+            status = judge_group(run, &items, truth, report, error);
     }
 done:
     inmo_free(truth);
@@ -297,7 +310,8 @@ static enum inmo_status get_ready(struct evaluation *run, double alpha, struct i
 {
     run->top = inmo_alloc((size_t)run->count * (size_t)run->longest, sizeof *run->top);
     run->listed = inmo_alloc((size_t)run->data->items.count, 1);
-    if (!run->top || !run->listed)
+    run->member = inmo_alloc((size_t)run->count, sizeof *run->member);
+    if (!run->top || !run->listed || !run->member)
         return inmo_fail_memory(error, "evaluation");
     return inmo_scorer_open(&run->scorer, run->model, &run->bound, alpha, 0, error);
 }
@@ -312,6 +326,9 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
     const struct inmo_csr *lists[2] = {&data->train, &data->later};
+    const struct inmo_csr *masked[] = {&data->valid, &data->later, &data->aside};
+    struct inmo_leaks leaks;
+    struct inmo_csr seen = {0};  // among the data set's own users and items
     size_t setting_count;
     const struct inmo_setting *settings = inmo_eval_settings(&setting_count);
     double start = inmo_now(), inference_start, inference_seconds, alpha = inmo_model_alpha(model);
@@ -352,10 +369,16 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     if (status)
         goto done;
     run.truth = is_test ? &data->test : &data->valid;
-    run.mask[0] = &data->train;
-    run.mask[1] = is_test ? &data->valid : NULL;
-    run.mask[2] = is_test ? &data->later : NULL;
-    run.mask[3] = is_test ? &data->aside : NULL;
+    run.mask[run.masks++] = &data->train;
+    if (options->mask_seen && data->seen.offset) {
+        if (inmo_csr_trim(&data->seen, data->users.count, data->items.count, &seen) != 0) {
+            status = inmo_fail_memory(error, "what was seen");
+            goto done;
+        }
+        run.mask[run.masks++] = &seen;
+    }
+    for (size_t n = 0; n < sizeof masked / sizeof *masked && is_test; n++)
+        run.mask[run.masks++] = masked[n];
     if (inmo_csr_count(run.truth) == 0) {
         status = inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
         goto done;
@@ -365,6 +388,10 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
                               &run.graph, error);
     if (!status)
         status = inmo_model_bind(model, run.graph, &data->users, &data->items, &run.bound, error);
+    if (!status && !options->allow_leaks) {
+        inmo_leaks_count(model, run.bound.model_user, run.bound.model_item, run.truth, &leaks);
+        status = inmo_leaks_check(&leaks, is_test, error);
+    }
     if (!status)
         status = inmo_rank_users(run.truth, &run.who, &run.count, error);
     if (!status)
@@ -392,11 +419,13 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
 done:
     inmo_free(report);
     inmo_free(run.candidate);
+    inmo_free(run.member);
     inmo_free(run.listed);
     inmo_free(run.top);
     inmo_scorer_close(&run.scorer);
     inmo_free(run.who);
     inmo_model_unbind(&run.bound);
     inmo_graph_free(run.graph);
+    inmo_csr_free(&seen);
     return status;
 }

@@ -135,6 +135,22 @@ void inmo_model_ids(const struct inmo_model *model, struct inmo_id_table *users,
     *items = (struct inmo_id_table){model->items.count, model->items.offset, model->items.text};
 }
 
+void inmo_model_extra_ids(const struct inmo_model *model, struct inmo_id_table *users, struct inmo_id_table *items)
+{
+    *users = (struct inmo_id_table){model->extra_users.count, model->extra_users.offset, model->extra_users.text};
+    *items = (struct inmo_id_table){model->extra_items.count, model->extra_items.offset, model->extra_items.text};
+}
+
+void inmo_model_seen(const struct inmo_model *model, struct inmo_interactions *seen)
+{
+    *seen = as_interactions(&model->seen);
+}
+
+const char *inmo_model_preparation(const struct inmo_model *model)
+{
+    return model->preparation;
+}
+
 void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info)
 {
     *info = (struct inmo_model_info){
@@ -178,6 +194,11 @@ void inmo_model_free(struct inmo_model *model)
     if (!model->file) {
         inmo_free((void *)model->parameter);
         inmo_free((void *)model->node_of_row);
+        inmo_csr_free(&model->seen);
+        inmo_free((void *)model->extra_items.text);
+        inmo_free((void *)model->extra_items.offset);
+        inmo_free((void *)model->extra_users.text);
+        inmo_free((void *)model->extra_users.offset);
         inmo_free((void *)model->valid.column);
         inmo_free((void *)model->valid.offset);
         inmo_free((void *)model->train.column);
@@ -187,10 +208,12 @@ void inmo_model_free(struct inmo_model *model)
         inmo_free((void *)model->users.text);
         inmo_free((void *)model->users.offset);
     }
+    inmo_titles_free(model->titles);
     inmo_links_free(model->linked);
     inmo_free(model->own);
     inmo_free(model->owned_nodes);
     inmo_tensorfile_close(model->file);
+    inmo_free(model->preparation);
     inmo_free(model->record);
     inmo_free(model->origin);
     inmo_free(model->configuration);

@@ -64,24 +64,28 @@ struct inmo_model {
     int dim, layers; /* columns of e */
     /* alpha of the epoch that the parameters come from, or of the next (eval-alpha) */
     double alpha_reached;
-    double popularity;               /* exponent of an item's degree in its representation */
-    double walks;                    /* weight of short walks in a score (score/walk.h); 0: none */
-    int walk_neighbours;             /* most walk neighbours of each item */
-    double links;                    /* weight of item links in a score (score/links.h); 0: none */
-    struct inmo_link_rule link_rule; /* how they were solved, for items that come later */
-    struct inmo_links *linked;       // among the model's items; NULL: not solved yet
-    int alpha_one;                   /* 1: outside training alpha is 1 instead of alpha_reached */
-    int shared_attention;            /* idcf: see struct inmo_binding */
-    struct inmo_idmap users, items;  // those with training interactions
-    struct inmo_csr train, valid;    // among them
-    int32_t rows;                    // bound parameter rows
-    const int32_t *node_of_row;      // (rows) template -> node of this model; NULL: row = node
-    const float *parameter;          // (rows + extra rows, dim); NULL for systems
+    double popularity;                           /* exponent of an item's degree in its representation */
+    double walks;                                /* weight of short walks in a score (score/walk.h); 0: none */
+    int walk_neighbours;                         /* most walk neighbours of each item */
+    double links;                                /* weight of item links in a score (score/links.h); 0: none */
+    struct inmo_link_rule link_rule;             /* how they were solved, for items that come later */
+    struct inmo_links *linked;                   // among the model's items; NULL: not solved yet
+    int alpha_one;                               /* 1: outside training alpha is 1 instead of alpha_reached */
+    int shared_attention;                        /* idcf: see struct inmo_binding */
+    struct inmo_idmap users, items;              // those with training interactions
+    struct inmo_csr train, valid;                // among them
+    struct inmo_idmap extra_users, extra_items;  // known by name only: without training interactions
+    struct inmo_csr seen;        // (users and extras, items and extras) never to be listed; offset NULL: nothing
+    char *preparation;           // JSON object: how the data was split; NULL: unknown
+    int32_t rows;                // bound parameter rows
+    const int32_t *node_of_row;  // (rows) template -> node of this model; NULL: row = node
+    const float *parameter;      // (rows + extra rows, dim); NULL for systems
     float *own;  // (own rows, dim) of provider, backbone and head; always allocated; NULL for systems
     struct inmo_tensor *tensor;  // (tensors) of a system, in the order of its rules; else NULL
     size_t tensors;
     void *tensor_block;  // the memory of all tensors; NULL: each is allocated alone, or belongs to the file
     char *configuration, *record;
+    struct inmo_titles *titles;    // what people call the items; NULL: nobody said
     char *origin;                  // JSON object: how its log was read and split; NULL: not known
     struct inmo_tensorfile *file;  // owns the arrays; NULL: they are allocated one by one
     int32_t *owned_nodes;          // node_of_row of a loaded model; the file stores it in two parts

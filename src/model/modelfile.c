@@ -2,6 +2,9 @@
  *
  *     users.offset users.text items.offset items.text      external ids
  *     train.offset train.item valid.offset valid.item      interactions among them, by user
+ *     extra_users.* extra_items.* seen.offset seen.item    names without training interactions, and what was only
+ *                                                          seen, by user; if there are any
+ *     titles                                               the file of titles as one block, if it was kept
  *     links.offset links.item links.weight                 item links, by item of the history, if it has any
  *     template.users template.items                        inmo models: numbers of the templates, ascending
  *     parameters (rows + extra, dim)                       template users, template items, t_user, t_item, w;
@@ -15,6 +18,7 @@
 #include "base/number.h"
 #include "base/tensorfile.h"
 #include "data/stored.h"
+#include "data/titles.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -54,9 +58,9 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
     char links[48], link_neighbours[16], link_ridge[48], link_share[48];
-    struct inmo_tensor tensor[15 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    struct inmo_tensor tensor[22 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
-    struct inmo_metadata metadata[] = {
+    struct inmo_metadata metadata[20] = {
         {"model", model->kind->name},
         {"dim", dim},
         {"layers", layers},
@@ -71,14 +75,15 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration},
         {"record", model->record},
-        {"", ""},
-        {"", ""}, /* what only some files have */
     };
-    size_t entries = sizeof metadata / sizeof *metadata - 2;
+    size_t about = 14;
+    /* Only files of such models have them. */
     if (model->shared_attention)
-        metadata[entries++] = (struct inmo_metadata){"attention", "shared"};
+        metadata[about++] = (struct inmo_metadata){"attention", "shared"};
+    if (model->preparation)
+        metadata[about++] = (struct inmo_metadata){"preparation", model->preparation};
     if (model->origin)
-        metadata[entries++] = (struct inmo_metadata){"origin", model->origin};
+        metadata[about++] = (struct inmo_metadata){"origin", model->origin};
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
     inmo_format(alpha, sizeof alpha, "%.17g", model->alpha_reached);
@@ -97,6 +102,15 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     tensor[count++] = vector("train.item", INMO_I32, inmo_csr_count(&model->train), model->train.column);
     tensor[count++] = vector("valid.offset", INMO_I64, (int64_t)model->users.count + 1, model->valid.offset);
     tensor[count++] = vector("valid.item", INMO_I32, inmo_csr_count(&model->valid), model->valid.column);
+    if (model->seen.offset) {
+        const struct inmo_idmap *side[2] = {&model->extra_users, &model->extra_items};
+        tensor[count++] = vector("extra_users.offset", INMO_I64, (int64_t)side[0]->count + 1, side[0]->offset);
+        tensor[count++] = vector("extra_users.text", INMO_U8, side[0]->offset[side[0]->count], side[0]->text);
+        tensor[count++] = vector("extra_items.offset", INMO_I64, (int64_t)side[1]->count + 1, side[1]->offset);
+        tensor[count++] = vector("extra_items.text", INMO_U8, side[1]->offset[side[1]->count], side[1]->text);
+        tensor[count++] = vector("seen.offset", INMO_I64, (int64_t)model->seen.rows + 1, model->seen.offset);
+        tensor[count++] = vector("seen.item", INMO_I32, inmo_csr_count(&model->seen), model->seen.column);
+    }
     if (model->linked) {
         int64_t count_of_links = inmo_links_count(model->linked);
         tensor[count++] = vector("links.offset", INMO_I64, (int64_t)model->items.count + 1, model->linked->offset);
@@ -121,7 +135,12 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         tensor[count++] = model->tensor[n];
     if (provider)
         count += list_parts(model, part, tensor + count);
-    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, entries, tensor, count, error);
+    if (model->titles) {
+        size_t size;
+        const char *block = inmo_titles_block(model->titles, &size);
+        tensor[count++] = vector("titles", INMO_U8, (int64_t)size, block);
+    }
+    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, about, tensor, count, error);
     inmo_free(template_item);
     return status;
 }
@@ -258,6 +277,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *record = inmo_tensorfile_metadata(model->file, "record");
     const char *attention = inmo_tensorfile_metadata(model->file, "attention");
     const char *origin = inmo_tensorfile_metadata(model->file, "origin");
+    const char *preparation = inmo_tensorfile_metadata(model->file, "preparation");
     if (!name || !dim || !layers || !alpha || !eval_alpha || !configuration || !record)
         return bad(path, "its description is incomplete", error);
     model->kind = inmo_model_kind_find(name);
@@ -286,7 +306,9 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
     model->origin = inmo_copy_string(origin);
-    if (!model->configuration || !model->record || (origin && !model->origin))
+    model->preparation = inmo_copy_string(preparation);
+    if (!model->configuration || !model->record || (origin && !model->origin) ||
+        (preparation && !model->preparation))
         return inmo_fail_memory(error, "the model");
     return INMO_OK;
 }
@@ -315,6 +337,40 @@ static enum inmo_status load_links(const char *path, struct inmo_model *model, s
     return inmo_links_are_sound(model->linked) ? INMO_OK : bad(path, "its links are inconsistent", error);
 }
 
+static enum inmo_status load_titles(const char *path, struct inmo_model *model, struct inmo_error *error)
+{
+    for (size_t n = 0; n < inmo_tensorfile_count(model->file); n++) {
+        const struct inmo_tensor *tensor = inmo_tensorfile_at(model->file, n);
+        if (strcmp(tensor->name, "titles") == 0)
+            return tensor->dtype == INMO_U8 && tensor->columns == 0
+                       ? inmo_titles_from_block(path, tensor->data, (size_t)tensor->rows, &model->titles, error)
+                       : bad(path, "its titles are inconsistent", error);
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_model_keep_titles(struct inmo_model *model, const struct inmo_titles *titles,
+                                        struct inmo_error *error)
+{
+    struct inmo_titles *copy = NULL;
+    enum inmo_status status = INMO_OK;
+    if (titles) {
+        size_t size;
+        const char *block = inmo_titles_block(titles, &size);
+        status = inmo_titles_from_block("the file", block, size, &copy, error);
+    }
+    if (!status) {
+        inmo_titles_free(model->titles);
+        model->titles = copy;
+    }
+    return status;
+}
+
+const struct inmo_titles *inmo_model_titles(const struct inmo_model *model)
+{
+    return model->titles;
+}
+
 enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
@@ -338,9 +394,14 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
         status = inmo_stored_list(model->file, "valid", path, model->users.count, model->items.count, &model->valid,
                                   error);
     if (!status)
+        status = inmo_stored_seen(model->file, path, model->users.count, model->items.count, &model->extra_users,
+                                  &model->extra_items, &model->seen, error);
+    if (!status)
         status = load_parameters(path, model, &nodes, error);
     if (!status)
         status = load_links(path, model, error);
+    if (!status)
+        status = load_titles(path, model, error);
     if (status)
         goto done;
     model->owned_nodes = nodes;

@@ -34,7 +34,8 @@ static const struct inmo_model_kind kinds[] = {
         .paper = {1e-3, 1e-5, 0.1, 0, 0.1, "normal"},
         .yelp = {1e-3, 1e-5, 0.5, 0, 0.01, "normal"},
         .amazon_book = {1e-3, 1e-5, 0.3, 0, 0.1, "normal"},
-        .fast = {LISTWISE, 0.0025, 0.065, 0, 0, 128, 0},
+        .fast = {LISTWISE, 0.0025, INMO_AUTO, 0, 0, 128, 0},
+        .choice = &inmo_choice_inmo_mf,
     },
     /* Combinations without settings in the paper: the backbone's settings, and the module's settings on
      * LightGCN. */
@@ -80,7 +81,8 @@ static const struct inmo_model_kind kinds[] = {
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 1e-4, 0, 0, 0, "normal"},
         .amazon_book = {1e-3, 1e-5, 0, 0, 0, "normal"},
-        .fast = {LISTWISE, 0.0066, 0.1, 0, 0, 128, 0},
+        .fast = {LISTWISE, 0.0066, INMO_AUTO, 0, 0, 128, 0},
+        .choice = &inmo_choice_lightgcn,
     },
     {
         .name = "mf",
@@ -92,7 +94,8 @@ static const struct inmo_model_kind kinds[] = {
         .paper = {1e-4, 1e-3, 0, 0, 0, "normal"},
         .yelp = {1e-3, 1e-3, 0, 0, 0, "normal"},
         .amazon_book = {1e-3, 1e-4, 0, 0, 0, "normal"},
-        .fast = {PAIRWISE, 0.004, 1, 0, 1e-3, 128, 0},
+        .fast = {PAIRWISE, 0.004, 1, 0, INMO_AUTO, 128, 0},
+        .choice = &inmo_choice_mf,
     },
     {
         .name = "ngcf",
@@ -125,7 +128,7 @@ static const struct inmo_model_kind kinds[] = {
         .backbone = &inmo_backbone_imc_gae,
         .paper = {1e-3, 0, 0, 0.3, 0, "normal"},
         .amazon_book = {1e-3, 0, 0, 0.9, 0, "normal"},
-        .fast = {LISTWISE, 0.005, 0.15, 0, 0, 64, 0},
+        .fast = {LISTWISE, 0.005, 0.3, 0, 0, 64, 0},
     },
     {
         .name = "imc-lightgcn",
@@ -136,7 +139,8 @@ static const struct inmo_model_kind kinds[] = {
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 1e-4, 0, 0, 0, "normal"},
         .amazon_book = {1e-3, 1e-5, 0, 0, 0, "normal"},
-        .fast = {LISTWISE, 0.0066, 0.1, 0, 0, 128, 0},
+        .fast = {LISTWISE, 0.0066, INMO_AUTO, 0, 0, 128, 0},
+        .choice = &inmo_choice_lightgcn,
     },
     {
         .name = "idcf-lightgcn",

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { USERS = 192, ITEMS = 1024, MASKS = 4, FILLED = 8 << 20 /* most scores in a filled block */ };
+enum { USERS = 192, ITEMS = 1024, MASKS = 5, FILLED = 8 << 20 /* most scores in a filled block */ };
 
 /* What walks and links add to the scores of a block of users. The entries of user n start at begin[n],
  * ascending. */

@@ -31,7 +31,7 @@ struct inmo_rank {
     int32_t items;
     const int32_t *who;  // (count) users to rank for
     int32_t count;
-    const struct inmo_csr *mask[4];  // a user's items in any of these are left out; NULL: unused
+    const struct inmo_csr *mask[5];  // a user's items in any of these are left out; the first NULL ends them
     const int32_t *candidate;        // (candidates) the only items ranked, ascending; NULL: all
     int32_t candidates;
     int32_t k;

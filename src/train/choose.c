@@ -313,7 +313,9 @@ enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct in
             *chosen = climb->trial[climb->best].options;
         else
             inmo_choice_start(kind, &climb->log, chosen);
-        *note = write_note(climb, chosen);
+        /* Of a model by steps, what follows from the log's size is a setting like any other: the configuration has
+         * it. */
+        *note = kind->system || climb->trials ? write_note(climb, chosen) : inmo_copy_string("");
         status = *note ? INMO_OK : inmo_fail_memory(error, "the settings");
     }
     if (!status)

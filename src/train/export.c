@@ -22,17 +22,24 @@ static int32_t renumber(const struct inmo_csr *train, const int32_t *item_degree
     return kept;
 }
 
-static enum inmo_status copy_ids(const struct inmo_idmap *from, const int32_t *number, int32_t kept,
-                                 struct inmo_idmap *to, struct inmo_error *error)
+/* Copies the ids whose number is from first on, which are first, first + 1, ... in order of both maps together.
+ * more (may be NULL) follows `from`, and so do its numbers. */
+static enum inmo_status copy_ids(const struct inmo_idmap *from, const struct inmo_idmap *more,
+                                 const int32_t *number, int32_t first, int32_t kept, struct inmo_idmap *to,
+                                 struct inmo_error *error)
 {
+    const struct inmo_idmap *const map[2] = {from, more};
     int64_t *offset = inmo_alloc((size_t)kept + 1, sizeof *offset), size = 0;
     char *text = NULL;
     if (!offset)
         return inmo_fail_memory(error, "the ids");
-    for (int32_t n = 0; n < from->count; n++)
-        if (number[n] >= 0) {
-            offset[number[n]] = size;
-            size += (int64_t)strlen(inmo_idmap_id(from, n)) + 1;
+    for (int m = 0; m < 2 && map[m]; m++)
+        for (int32_t n = 0; n < map[m]->count; n++) {
+            int32_t place = number[n + (m ? from->count : 0)] - first;
+            if (place >= 0 && place < kept) {
+                offset[place] = size;
+                size += (int64_t)strlen(inmo_idmap_id(map[m], n)) + 1;
+            }
         }
     offset[kept] = size;
     text = inmo_alloc((size_t)size, 1);
@@ -40,9 +47,12 @@ static enum inmo_status copy_ids(const struct inmo_idmap *from, const int32_t *n
         inmo_free(offset);
         return inmo_fail_memory(error, "the ids");
     }
-    for (int32_t n = 0; n < from->count; n++)
-        if (number[n] >= 0)
-            strcpy(text + offset[number[n]], inmo_idmap_id(from, n));
+    for (int m = 0; m < 2 && map[m]; m++)
+        for (int32_t n = 0; n < map[m]->count; n++) {
+            int32_t place = number[n + (m ? from->count : 0)] - first;
+            if (place >= 0 && place < kept)
+                strcpy(text + offset[place], inmo_idmap_id(map[m], n));
+        }
     *to = (struct inmo_idmap){.count = kept, .offset = offset, .text = text};
     return INMO_OK;
 }
@@ -68,6 +78,122 @@ static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *us
     }
     *to = (struct inmo_csr){users, items, offset, column};
     return INMO_OK;
+}
+
+/* Numbers everybody: those with training interactions as they are numbered already, the others after them. Returns
+ * how many others there are. */
+static int32_t number_all(const int32_t *number, int32_t count, int32_t kept, int32_t extras, int32_t *all)
+{
+    int32_t next = kept;
+    for (int32_t n = 0; n < count; n++)
+        all[n] = number[n] >= 0 ? number[n] : next++;
+    for (int32_t n = 0; n < extras; n++)
+        all[count + n] = next++;
+    return next - kept;
+}
+
+/* Adds the pairs of a list to the model's seen ones, which are counted in offset (column NULL) or filled in.
+ * Validation pairs are added only where the model has no place for them among its own. */
+static void add_seen(const struct inmo_csr *list, int only_extras, const struct inmo_model *model,
+                     const int32_t *user, const int32_t *item, int64_t *offset, int32_t *column)
+{
+    for (int32_t u = 0; list->offset && u < list->rows; u++)
+        for (int64_t e = list->offset[u]; e < list->offset[u + 1]; e++) {
+            int32_t i = item[list->column[e]];
+            if (only_extras && user[u] < model->users.count && i < model->items.count)
+                continue;
+            if (column)
+                column[offset[user[u] + 1]++] = i;
+            else
+                offset[user[u] + 2]++;
+        }
+}
+
+/* The names without training interactions, and what was seen. */
+static enum inmo_status fill_seen(const struct inmo_dataset *data, const int32_t *user, const int32_t *item,
+                                  struct inmo_model *model, struct inmo_error *error)
+{
+    int32_t users = data->users.count + data->extra_users.count,
+            items = data->items.count + data->extra_items.count;
+    int32_t extra_users, extra_items, *all_users = inmo_alloc((size_t)users, sizeof *all_users), *column = NULL;
+    int32_t *all_items = inmo_alloc((size_t)items, sizeof *all_items);
+    int64_t *offset = inmo_alloc_zero((size_t)users + 2, sizeof *offset), written = 0;
+    enum inmo_status status = INMO_OK;
+    if (!all_users || !all_items || !offset) {
+        status = inmo_fail_memory(error, "the model");
+        goto done;
+    }
+    extra_users = number_all(user, data->users.count, model->users.count, data->extra_users.count, all_users);
+    extra_items = number_all(item, data->items.count, model->items.count, data->extra_items.count, all_items);
+    add_seen(&data->seen, 0, model, all_users, all_items, offset, NULL);
+    add_seen(&data->valid, 1, model, all_users, all_items, offset, NULL);
+    for (int32_t u = 0; u < users; u++)
+        offset[u + 2] += offset[u + 1];
+    if (extra_users == 0 && extra_items == 0 && offset[users + 1] == 0)
+        goto done;
+    column = inmo_alloc((size_t)offset[users + 1], sizeof *column);
+    if (!column) {
+        status = inmo_fail_memory(error, "the model");
+        goto done;
+    }
+    add_seen(&data->seen, 0, model, all_users, all_items, offset, column);
+    add_seen(&data->valid, 1, model, all_users, all_items, offset, column);
+    for (int32_t u = 0; u < users; u++) {
+        int64_t begin = offset[u], kept = inmo_ascending(column + begin, offset[u + 1] - begin);
+        memmove(column + written, column + begin, (size_t)kept * sizeof *column);
+        offset[u] = written;
+        written += kept;
+    }
+    offset[users] = written;
+    model->seen = (struct inmo_csr){users, items, offset, column};
+    offset = NULL;
+    column = NULL;
+    status = copy_ids(&data->users, &data->extra_users, all_users, model->users.count, extra_users,
+                      &model->extra_users, error);
+    if (!status)
+        status = copy_ids(&data->items, &data->extra_items, all_items, model->items.count, extra_items,
+                          &model->extra_items, error);
+done:
+    inmo_free(column);
+    inmo_free(offset);
+    inmo_free(all_items);
+    inmo_free(all_users);
+    return status;
+}
+
+/* How the data was split: the options in its description that decide it, alike for logs and matrices. */
+static enum inmo_status fill_preparation(const struct inmo_dataset *data, struct inmo_model *model,
+                                         struct inmo_error *error)
+{
+    static const char *const key[] = {"k-core", "split", "by", "hold-out", "seed", "scenario", "new-share"};
+    json_t *json = NULL, *options, *kept = NULL;
+    enum inmo_status status = INMO_OK;
+    char *text = NULL;
+    if (!data->description)
+        return INMO_OK;
+    if (inmo_json_parse(data->description, strlen(data->description), 0, &json, NULL) == INMO_MEMORY)
+        return inmo_fail_memory(error, "the model");
+    options = json_object_get(json, "options");
+    if (json_is_object(options)) {
+        const json_t *choice = json_object_get(options, "new-choice");
+        int failed = !(kept = json_object());
+        for (size_t n = 0; n < sizeof key / sizeof *key && !failed; n++)
+            if (json_is_string(json_object_get(options, key[n])) ||
+                json_is_number(json_object_get(options, key[n])))
+                failed = json_object_set(kept, key[n], json_object_get(options, key[n])) != 0;
+            else if (strcmp(key[n], "by") == 0)
+                failed = json_object_set_new(kept, key[n], json_string("random")) != 0;
+        if (!failed && json_is_string(choice) && strcmp(json_string_value(choice), "last") == 0)
+            failed = json_object_set_new(kept, "new-choice", json_string("last")) != 0;
+        text = failed ? NULL : json_dumps(kept, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
+        model->preparation = text ? inmo_copy_string(text) : NULL;
+        if (!model->preparation)
+            status = inmo_fail_memory(error, "the model");
+    }
+    free(text);
+    json_decref(kept);
+    json_decref(json);
+    return status;
 }
 
 /* Sets user and item to the model's numbers of the data set's users and items, or -1. */
@@ -97,13 +223,17 @@ static enum inmo_status fill_model(const struct inmo_dataset *data, const struct
     model->configuration = inmo_settings_json(settings, inmo_train_settings_of_model(), options);
     if (!model->configuration)
         return inmo_fail_memory(error, "the model");
-    status = copy_ids(&data->users, user, users, &model->users, error);
+    status = copy_ids(&data->users, NULL, user, 0, users, &model->users, error);
     if (!status)
-        status = copy_ids(&data->items, item, items, &model->items, error);
+        status = copy_ids(&data->items, NULL, item, 0, items, &model->items, error);
     if (!status)
         status = copy_list(&data->train, user, item, users, items, &model->train, error);
     if (!status)
         status = copy_list(&data->valid, user, item, users, items, &model->valid, error);
+    if (!status)
+        status = fill_seen(data, user, item, model, error);
+    if (!status)
+        status = fill_preparation(data, model, error);
     return status;
 }
 

@@ -51,7 +51,7 @@ static struct inmo_setting table[] = {
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: maximum number of steps per epoch; with many users the batch grows. 0: no maximum."},
     {"l2", 'r', AT(l2), 0, 1e6, "auto", "Training", "LAMBDA",
-     "Weight of the squared norms. auto: chosen by validation (ials, ease)."},
+     "Weight of the squared norms. auto: chosen by validation (ials, ease) or by the log's size (mf)."},
     {"l2-on", 's', AT(l2_on), 0, 0, "rows|pairs", "Training", "WHAT",
      "What the squared norms are of: the vectors of the batch's users and items, or the weighted vector of each "
      "pair, "
@@ -105,9 +105,9 @@ static struct inmo_setting table[] = {
      "Epochs that each half, product and perceptron, is first trained alone, keeping its best; the epochs come "
      "after "
      "them (neumf models)."},
-    {"temperature", 'r', AT(temperature), 1e-6, 1e6, NULL, "Training", "T",
+    {"temperature", 'r', AT(temperature), 1e-6, 1e6, "auto", "Training", "T",
      "Temperature of the softmax and listwise loss; in directau the weight of uniformity, in mult-vae a "
-     "factor of the divergence's weight."},
+     "factor of the divergence's weight. auto: by the log's size (inmo-mf, lightgcn, imc-lightgcn)."},
     {"schedule", 's', AT(schedule), 0, 0, "constant|cosine|eager", "Training", "HOW",
      "Learning rate over the epochs: constant; cosine, falling to 0; or eager, a cosine that starts at twice the "
      "rate for about two epochs."},
@@ -158,6 +158,67 @@ const struct inmo_setting *inmo_train_settings(size_t *count)
     pthread_once(&completed, complete_table);
     *count = SETTINGS;
     return table;
+}
+
+/* Words with a space on either side: " a b " has a. */
+static int has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at++)
+        if (at[-1] == ' ' && at[length] == ' ')
+            return 1;
+    return 0;
+}
+
+int inmo_train_setting_applies(const char *setting, const char *model)
+{
+    const struct inmo_model_kind *kind = inmo_model_kind_find(model);
+    const struct inmo_provider *provider = kind ? kind->provider : NULL;
+    const char *backbone = provider ? kind->backbone->name : "", *own = "";
+    /* Of standalone models, what each of them reads; of the others, who reads what not all of them do. */
+    static const char knn[] = " neighbours similarity shrinkage bm25-k1 bm25-b ";
+    static const char chosen[] = " most-items unobserved l2-exponent low-pass ";
+    static const char run[] =
+        " learning-rate batch least-steps most-steps l2 l2-on dropout graph-dropout self-weight "
+        "contrast attention key-learning-rate annealing eval-alpha init init-scale start "
+        "start-scale loss negatives bce-negatives pretrain temperature schedule storage order "
+        "eval-every valid-users patience epochs lr max-seconds checkpoint checkpoint-seconds "
+        "resume no-checkpoint keep-checkpoint dim layers user-templates item-templates "
+        "templates template-rule popularity walks walk-neighbours links link-neighbours "
+        "link-ridge ";
+    if (!kind || (!has_word(knn, setting) && !has_word(chosen, setting) && !has_word(run, setting)))
+        return 1;
+    if (kind->system) {
+        own = strcmp(kind->name, "item-knn") == 0 ? knn
+              : strcmp(kind->name, "ease") == 0   ? " l2 most-items "
+              : strcmp(kind->name, "gf-cf") == 0  ? " dim low-pass seed "
+              : strcmp(kind->name, "ials") == 0
+                  ? " dim unobserved l2 l2-exponent init-scale epochs patience eval-every valid-users seed "
+                    "max-seconds checkpoint checkpoint-seconds resume no-checkpoint keep-checkpoint "
+              : strcmp(kind->name, "mult-vae") == 0
+                  ? " dim learning-rate lr batch l2 dropout temperature init-scale schedule epochs patience "
+                    "eval-every valid-users seed max-seconds checkpoint checkpoint-seconds resume no-checkpoint "
+                    "keep-checkpoint "
+                  : "";
+        return has_word(own, setting);
+    }
+    if (has_word(knn, setting) || has_word(chosen, setting))
+        return 0;
+    if (has_word(" walks walk-neighbours links link-neighbours link-ridge ", setting))
+        return inmo_kind_takes_walks(kind);
+    if (has_word(" l2-on pretrain ", setting))
+        return kind->head != NULL;
+    if (has_word(" contrast attention key-learning-rate ", setting))
+        return strcmp(provider->name, "idcf") == 0;
+    if (has_word(" user-templates item-templates templates template-rule ", setting))
+        return provider->templates || strcmp(provider->name, "idcf") == 0;
+    if (has_word(" self-weight annealing eval-alpha dropout ", setting))
+        return provider->templates;
+    if (strcmp(setting, "layers") == 0)
+        return strcmp(backbone, "mf") != 0;
+    if (strcmp(setting, "graph-dropout") == 0)
+        return strcmp(backbone, "ngcf") == 0 || strcmp(backbone, "imc-gae") == 0;
+    return 1;
 }
 
 size_t inmo_train_settings_of_model(void)

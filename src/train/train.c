@@ -149,11 +149,11 @@ static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct 
             error, INMO_NUMERIC,
             "the solution is not finite in epoch %d (step %lld); try a larger `l2` (now %g) or a larger "
             "`unobserved` (now %g)",
-            trainer->epoch, (long long)trainer->step, options->l2, options->unobserved);
+            trainer->epoch + 1, (long long)trainer->step, options->l2, options->unobserved);
     return inmo_fail(error, INMO_NUMERIC,
                      "the loss is not finite in epoch %d (step %lld); try a smaller `learning-rate` (now %g) or a "
                      "larger `l2` (now %g)",
-                     trainer->epoch, (long long)trainer->step, options->learning_rate, options->l2);
+                     trainer->epoch + 1, (long long)trainer->step, options->learning_rate, options->l2);
 }
 
 static enum inmo_status take_step(struct run *run, struct inmo_error *error)
@@ -189,7 +189,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
                 status = save_checkpoint(run, error);
                 if (!status)
                     status = inmo_fail(error, INMO_INTERRUPTED, "training stopped on request in epoch %d",
-                                       trainer->epoch);
+                                       trainer->epoch + 1);
                 return status;
             }
             if (options->max_seconds > 0 && inmo_now() - run->start >= options->max_seconds) {
@@ -265,7 +265,7 @@ static enum inmo_status resume(struct run *run, struct inmo_error *error)
     if (access(path, F_OK) == 0) {
         status = inmo_checkpoint_load(trainer, path, error);
         if (!status)
-            inmo_note(run->hooks, INMO_NOTE, "going on from %s: epoch %d, step %lld", path, trainer->epoch,
+            inmo_note(run->hooks, INMO_NOTE, "going on from %s: epoch %d, step %lld", path, trainer->epoch + 1,
                       (long long)trainer->step);
     } else if (errno != ENOENT) {
         status = inmo_fail_errno(error, "read", path);

@@ -5,6 +5,7 @@
 #include "model/model.h"
 #include "train/settings.h"
 #include "train/trainer.h"
+#include "tune/ranges.h"
 #include "tune/tune.h"
 
 #include <ctype.h>
@@ -12,14 +13,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { DEFAULT_TRIALS = 20, MOST_TRIALS = 10000, RECORD_VERSION = 1 };
+/* Without a search: trials of one model, of each of several, and seconds. */
+enum { DEFAULT_TRIALS = 20, TRIALS_OF_EACH = 3, DEFAULT_SECONDS = 600, RECORD_VERSION = 1 };
 
 #define AT(field) offsetof(struct inmo_tune_options, field)
 static const struct inmo_setting table[] = {
-    {"method", 's', AT(method), 0, 0, "grid|random|halving", "Search", "NAME",
+    {"method", 's', AT(method), 0, 0, "auto|grid|random|halving", "Search", "NAME",
      "grid: all combinations; random: random ones; halving: random ones, trained briefly, the best of them "
-     "longer."},
-    {"trials", 'i', AT(trials), 0, MOST_TRIALS, NULL, "Search", "N", "Number of trials; 0: the whole grid, or 20."},
+     "longer; auto: halving without search, else random."},
+    {"trials", 'i', AT(trials), 0, INMO_MOST_TRIALS, NULL, "Search", "N",
+     "Number of trials; 0: the whole grid, 3 of each of several models, or 20."},
     {"seed", 'u', AT(seed), 0, 9007199254740991.0, NULL, "Search", "N",
      "Seed of the search; trial N with the same seed always has the same settings."},
     {"seeds", 's', AT(seeds), 0, 0, NULL, "Search", "N,N",
@@ -28,8 +31,10 @@ static const struct inmo_setting table[] = {
      "Halving: the best 1/N of the trials continue for N times as many epochs."},
     {"least-epochs", 'i', AT(least_epochs), 0, 1000000, NULL, "Search", "N",
      "Halving: epochs of the shortest trials, at least; 0: as eval-every."},
-    {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Run", "S",
-     "Stop the search after this wall time; it can be continued later. 0: no limit."},
+    {"max-seconds", 'r', AT(max_seconds), 0, 1e9, "auto", "Run", "S",
+     "Stop the search after this wall time; it can be continued later. 0: no limit; auto: 600 without search, else "
+     "no "
+     "limit."},
     {"per-trial-seconds", 'r', AT(per_trial_seconds), 0, 1e9, NULL, "Run", "S",
      "End each training after this wall time; the result then depends on the machine. 0: no limit."},
     {"checkpoint-seconds", 'r', AT(checkpoint_seconds), 0, 1e9, NULL, "Run", "S",
@@ -45,7 +50,8 @@ const struct inmo_setting *inmo_tune_settings(size_t *count)
 void inmo_tune_options_init_sized(struct inmo_tune_options *options, size_t size)
 {
     const struct inmo_tune_options defaults = {
-        .method = "random",
+        .method = "auto",
+        .max_seconds = INMO_AUTO,
         .seed = 1,
         .seeds = "1",
         .halving_rate = 3,
@@ -78,119 +84,211 @@ static enum inmo_status read_seeds(const char *text, uint64_t *seed, size_t *cou
     return INMO_OK;
 }
 
-static enum inmo_status count_trials(const struct inmo_space *space, const struct inmo_tune_options *options,
-                                     int *trials, struct inmo_error *error)
+static enum inmo_status count_trials(const struct inmo_arms *arms, int grid, int wanted, int *trials,
+                                     struct inmo_error *error)
 {
-    for (size_t n = 0; space->in_order && n < space->axis_count; n++)
-        if (!space->axis[n].count)
-            return inmo_fail(error, INMO_USAGE,
-                             "`method` grid: %s is a range; a grid needs its values, as in %s=%g..%g%s:5",
-                             space->axis[n].row->name, space->axis[n].row->name, space->axis[n].least,
-                             space->axis[n].most, space->axis[n].logarithmic ? ":log" : "");
-    *trials = options->trials ? options->trials : DEFAULT_TRIALS;
-    if (space->in_order && !options->trials) {
-        if (space->size == 0 || space->size > MOST_TRIALS)
+    uint64_t size = inmo_arms_size(arms);
+    for (size_t a = 0; grid && a < arms->count; a++)
+        for (size_t n = 0; n < arms->arm[a].space.axis_count; n++) {
+            const struct inmo_axis *axis = &arms->arm[a].space.axis[n];
+            if (!axis->count)
+                return inmo_fail(
+                    error, INMO_USAGE, "`method` grid: %s is a range; a grid needs its values, as in %s=%g..%g%s:5",
+                    axis->row->name, axis->row->name, axis->least, axis->most, axis->logarithmic ? ":log" : "");
+        }
+    *trials = wanted ? wanted : arms->count > 1 ? TRIALS_OF_EACH * (int)arms->count : DEFAULT_TRIALS;
+    if (grid && !wanted) {
+        if (size == 0 || size > INMO_MOST_TRIALS)
             return inmo_fail(error, INMO_USAGE,
                              "`method` grid: more than %d combinations; search fewer, or by `method` random",
-                             MOST_TRIALS);
-        *trials = (int)space->size;
+                             INMO_MOST_TRIALS);
+        *trials = (int)size;
     }
-    if (space->size > 0 && (uint64_t)*trials > space->size)
-        *trials = (int)space->size;
+    if (size > 0 && (uint64_t)*trials > size)
+        *trials = (int)size;
     return INMO_OK;
+}
+
+/* What is searched in one model, and what is not. */
+static int add_arm(struct inmo_text *text, const struct inmo_arms *arms, size_t a)
+{
+    size_t count;
+    const struct inmo_setting *settings = inmo_train_settings(&count);
+    char *space = inmo_space_text(&arms->arm[a].space);
+    char *fixed = inmo_settings_json(settings, inmo_train_settings_of_model(), &arms->arm[a].fixed);
+    struct inmo_text words = {0};
+    char *search = NULL;
+    if (arms->as_given)
+        inmo_text_format(&words, "as given; ");
+    if (space)
+        inmo_text_add(&words, space, strlen(space));
+    search = inmo_text_take(&words);
+    inmo_text_format(text, "\"search\": ");
+    inmo_text_json_string(text, search ? search : "");
+    inmo_text_add(text, ", \"settings\": ", 14);
+    if (fixed)
+        inmo_text_add(text, fixed, strlen(fixed));
+    count = space && fixed && search;
+    inmo_free(search);
+    inmo_free(fixed);
+    inmo_free(space);
+    return count != 0;
 }
 
 /* Everything that decides the outcomes, and nothing else. More trials of the same search belong to the same record,
  * except with halving, where the number of trials decides which ones continue. */
-static char *identity_of(const struct inmo_tuning *tuning, const struct inmo_dataset *data,
-                         const struct inmo_tune_options *options, int halving)
+static char *identity_of(const struct inmo_tuning *tuning, const struct inmo_dataset *data, const char *method,
+                         const struct inmo_tune_options *options)
 {
-    size_t count;
-    const struct inmo_setting *settings = inmo_train_settings(&count);
+    const struct inmo_search *search = &tuning->search;
+    const struct inmo_arms *arms = &tuning->arms;
     struct inmo_text text = {0};
-    char *space = inmo_space_text(&tuning->space);
-    char *fixed = inmo_settings_json(settings, inmo_train_settings_of_model(), &tuning->fixed);
+    int whole = 1;
 
-    inmo_text_format(&text, "{\"inmo.tune\": %d, \"data\": \"%016" PRIx64 "\", \"method\": \"%s\", \"search\": ",
-                     RECORD_VERSION, inmo_trainer_data_hash(data), options->method);
-    inmo_text_json_string(&text, space ? space : "");
+    inmo_text_format(&text, "{\"inmo.tune\": %d, \"data\": \"%016" PRIx64 "\", \"method\": \"%s\"", RECORD_VERSION,
+                     inmo_trainer_data_hash(data), method);
     inmo_text_format(&text, ", \"seed\": %" PRIu64 ", \"seeds\": [", options->seed);
-    for (size_t n = 0; n < tuning->search.seed_count; n++)
+    for (size_t n = 0; n < search->seed_count; n++)
         inmo_text_format(&text, "%s%" PRIu64, n ? ", " : "", tuning->seed[n]);
     inmo_text_add(&text, "], \"per-trial-seconds\": ", 24);
     inmo_text_number(&text, options->per_trial_seconds, 17);
-    if (halving) {
+    if (strcmp(method, "halving") == 0) {
         inmo_text_add(&text, ", \"rungs\": [", 12);
-        for (int n = 0; n < tuning->search.rungs; n++)
-            inmo_text_format(&text, "%s[%d, %d]", n ? ", " : "", tuning->search.trials[n],
-                             tuning->search.epochs[n]);
+        for (int n = 0; n < search->rungs; n++)
+            inmo_text_format(&text, "%s[%d, %d]", n ? ", " : "", search->trials[n], search->epochs[0][n]);
         inmo_text_add(&text, "]", 1);
     }
-    inmo_text_add(&text, ", \"settings\": ", 14);
-    if (fixed)
-        inmo_text_add(&text, fixed, strlen(fixed));
-    inmo_text_add(&text, "}", 1);
-    text.failed |= !space || !fixed;
-    inmo_free(fixed);
-    inmo_free(space);
+    inmo_text_add(&text, ", ", 2);
+    if (arms->count == 1)
+        whole = add_arm(&text, arms, 0);
+    for (size_t a = 0; a < arms->count && arms->count > 1; a++) {
+        inmo_text_format(&text, "%s\"%s\": {", a ? ", " : "\"models\": {", arms->arm[a].model);
+        whole &= add_arm(&text, arms, a);
+        inmo_text_add(&text, "}", 1);
+    }
+    inmo_text_add(&text, "}}", arms->count > 1 ? 2 : 1);
+    text.failed |= !whole;
     return inmo_text_take(&text);
 }
 
-static enum inmo_status check(const struct inmo_dataset *data, const struct inmo_train_options *fixed,
+static int is_closed(const struct inmo_model_kind *kind)
+{
+    return kind->system && !kind->system->learning;
+}
+
+static enum inmo_status check(const struct inmo_dataset *data, const struct inmo_train_options *fixed, size_t count,
                               const struct inmo_tune_options *options, struct inmo_error *error)
 {
-    const struct inmo_model_kind *kind = NULL;
-    enum inmo_status status = inmo_settings_check(table, sizeof table / sizeof *table, options, error);
+    enum inmo_status status = inmo_sized_check(options, sizeof *options, "inmo_tune_options", error);
+    if (!status)
+        status = inmo_settings_check(table, sizeof table / sizeof *table, options, error);
     if (!status && (!options->method || !options->seeds))
         status = inmo_fail(error, INMO_USAGE, "`%s` is missing", options->method ? "seeds" : "method");
-    if (!status)
-        status = inmo_train_options_check(fixed, error);
-    kind = status ? NULL : inmo_model_kind_find(fixed->model);
-    if (!status && kind->system && !kind->system->fit && !kind->system->learning)
-        status =
-            inmo_fail(error, INMO_UNSUPPORTED, "%s is not trained: it has no settings to search", fixed->model);
+    if (!status && (count == 0 || count > INMO_MOST_ARMS))
+        status = inmo_fail(error, INMO_USAGE, "found %zu models, expected 1 to %d", count, INMO_MOST_ARMS);
+    for (size_t a = 0; a < count && !status; a++) {
+        const struct inmo_model_kind *kind;
+        status = inmo_sized_check(&fixed[a], sizeof fixed[a], "inmo_train_options", error);
+        if (!status)
+            status = inmo_train_options_check(&fixed[a], error);
+        kind = status ? NULL : inmo_model_kind_find(fixed[a].model);
+        if (!status && count == 1 && kind->system && !kind->system->fit && !kind->system->learning)
+            status =
+                inmo_fail(error, INMO_UNSUPPORTED, "%s is not trained: it has no settings to search", fixed->model);
+        for (size_t b = 0; b < a && !status; b++)
+            if (inmo_model_kind_find(fixed[b].model) == kind)
+                status = inmo_fail(error, INMO_USAGE, "`model`: %s stands twice", kind->name);
+    }
     if (!status && inmo_csr_count(&data->valid) == 0)
         status = inmo_fail(error, INMO_INPUT, "the data set has no validation part to compare settings by");
     return status;
 }
 
-enum inmo_status inmo_tuning_plan(struct inmo_tuning *tuning, const struct inmo_dataset *data,
-                                  const struct inmo_train_options *fixed, const struct inmo_tune_options *options,
+/* Makes the models with their spaces. */
+static enum inmo_status make_arms(struct inmo_tuning *tuning, const struct inmo_train_options *fixed, size_t count,
+                                  const struct inmo_tune_options *options, const char *method,
                                   struct inmo_error *error)
 {
+    struct inmo_arms *arms = &tuning->arms;
+    enum inmo_status status = INMO_OK;
+    arms->arm = inmo_alloc_zero(count, sizeof *arms->arm);
+    if (!arms->arm)
+        return inmo_fail_memory(error, "the search");
+    arms->as_given = !options->search;
+    for (; arms->count < count && !status; arms->count += !status) {
+        struct inmo_arm *arm = &arms->arm[arms->count];
+        const struct inmo_model_kind *kind = inmo_model_kind_find(fixed[arms->count].model);
+        int halving = strcmp(method, "halving") == 0;
+        arm->fixed = fixed[arms->count];
+        arm->model = kind->name;
+        arm->closed = is_closed(kind);
+        arm->fixed.checkpoint = NULL;
+        arm->fixed.resume = 0;
+        arm->fixed.seed = tuning->seed[0];
+        arm->fixed.max_seconds = options->per_trial_seconds;
+        arm->fixed.checkpoint_seconds = options->checkpoint_seconds;
+        if (count > 1)
+            inmo_ranges_bound(options->keep, &arm->fixed);
+        if (options->search)
+            status = inmo_space_parse(options->search, halving, &arm->space, error);
+        else
+            status = inmo_ranges_space(arm->model, options->keep, halving, &arm->space, error);
+        arm->space.in_order = strcmp(method, "grid") == 0;
+        arm->space.seed = options->seed + arms->count; /* every model has its own draws */
+        if (!status && count == 1 && arm->space.axis_count == 0)
+            status = inmo_fail(
+                error, INMO_USAGE,
+                "nothing is left to search: all settings that matter for %s are given; `search` takes others",
+                arm->model);
+    }
+    return status;
+}
+
+static void plan_rungs(struct inmo_tuning *tuning, int trials, int rate, int least_epochs)
+{
+    int epochs[INMO_MOST_ARMS], eval_every[INMO_MOST_ARMS], closed[INMO_MOST_ARMS];
+    const struct inmo_arms *arms = &tuning->arms;
+    for (size_t a = 0; a < arms->count; a++) {
+        epochs[a] = arms->arm[a].fixed.epochs;
+        eval_every[a] = arms->arm[a].fixed.eval_every;
+        closed[a] = arms->arm[a].closed;
+    }
+    if (arms->count == 1)
+        inmo_search_plan(&tuning->search, trials, epochs[0], eval_every[0], closed[0] ? 0 : rate,
+                         least_epochs ? least_epochs : eval_every[0]);
+    else
+        inmo_search_plan_arms(&tuning->search, arms->count, trials, epochs, eval_every, closed, rate, least_epochs);
+}
+
+enum inmo_status inmo_tuning_plan(struct inmo_tuning *tuning, const struct inmo_dataset *data,
+                                  const struct inmo_train_options *fixed, size_t count,
+                                  const struct inmo_tune_options *options, struct inmo_error *error)
+{
     struct inmo_search *search = &tuning->search;
-    int halving, trials = 0;
+    const char *method;
+    int trials = 0;
     enum inmo_status status;
 
     *tuning = (struct inmo_tuning){0};
-    status = inmo_sized_check(options, sizeof *options, "inmo_tune_options", error);
-    if (!status)
-        status = inmo_sized_check(fixed, sizeof *fixed, "inmo_train_options", error);
-    if (status)
-        return status;
-    tuning->fixed = *fixed;
-    tuning->fixed.checkpoint = NULL;
-    tuning->fixed.resume = 0;
-    status = check(data, &tuning->fixed, options, error);
+    status = check(data, fixed, count, options, error);
     if (!status)
         status = read_seeds(options->seeds, tuning->seed, &search->seed_count, error);
     if (status)
         return status;
+    method = strcmp(options->method, "auto") != 0 ? options->method : options->search ? "random" : "halving";
     search->seed = tuning->seed;
-    tuning->fixed.seed = tuning->seed[0];
-    tuning->fixed.max_seconds = options->per_trial_seconds;
-    tuning->fixed.checkpoint_seconds = options->checkpoint_seconds;
-    halving = strcmp(options->method, "halving") == 0;
-    status = inmo_space_parse(options->search, halving, &tuning->space, error);
-    if (status)
-        return status;
-    tuning->space.in_order = strcmp(options->method, "grid") == 0;
-    tuning->space.seed = options->seed;
-    status = count_trials(&tuning->space, options, &trials, error);
+    search->arms = &tuning->arms;
+    search->by_time = !options->search || count > 1;
+    tuning->max_seconds = options->max_seconds != INMO_AUTO ? options->max_seconds
+                          : options->search                 ? 0
+                                                            : DEFAULT_SECONDS;
+    status = make_arms(tuning, fixed, count, options, method, error);
+    if (!status)
+        status = count_trials(&tuning->arms, strcmp(method, "grid") == 0, options->trials, &trials, error);
     if (!status) {
-        inmo_search_plan(search, trials, fixed->epochs, fixed->eval_every, halving ? options->halving_rate : 0,
-                         options->least_epochs ? options->least_epochs : fixed->eval_every);
-        tuning->identity = identity_of(tuning, data, options, halving);
+        plan_rungs(tuning, trials, strcmp(method, "halving") == 0 ? options->halving_rate : 0,
+                   options->least_epochs);
+        tuning->identity = identity_of(tuning, data, method, options);
         if (!tuning->identity)
             status = inmo_fail_memory(error, "the search");
     }
@@ -202,6 +300,6 @@ enum inmo_status inmo_tuning_plan(struct inmo_tuning *tuning, const struct inmo_
 void inmo_tuning_free(struct inmo_tuning *tuning)
 {
     inmo_free(tuning->identity);
-    inmo_space_free(&tuning->space);
+    inmo_arms_free(&tuning->arms);
     tuning->identity = NULL;
 }

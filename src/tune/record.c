@@ -21,15 +21,18 @@ enum { LARGEST_RECORD = 1 << 28 /* bytes */ };
 /* ---- Lines -------------------------------------------------------------------------------------------------- */
 
 /* The searched settings of a trial, with numbers as JSON numbers. */
-static void add_settings(struct inmo_text *line, const struct inmo_space *space, int trial)
+static void add_settings(struct inmo_text *line, const struct inmo_arms *arms, int trial)
 {
+    const struct inmo_arm *arm = &arms->arm[inmo_arms_find(arms, trial)];
     inmo_text_add(line, "{", 1);
-    for (size_t n = 0; n < space->axis_count; n++) {
-        const struct inmo_setting *row = space->axis[n].row;
+    if (arms->count > 1)
+        inmo_text_format(line, "\"model\": \"%s\"", arm->model);
+    for (size_t n = 0; n < arm->space.axis_count; n++) {
+        const struct inmo_setting *row = arm->space.axis[n].row;
         char buffer[INMO_VALUE_SIZE];
-        const char *value = inmo_space_value(space, n, (uint64_t)trial, buffer);
-        inmo_text_format(line, "%s\"%s\": ", n ? ", " : "", row->name);
-        if (row->type == 's' || row->type == 'b')
+        const char *value = inmo_arms_value(arms, trial, n, buffer);
+        inmo_text_format(line, "%s\"%s\": ", n || arms->count > 1 ? ", " : "", row->name);
+        if (row->type == 's' || row->type == 'b' || strcmp(value, "auto") == 0)
             inmo_text_json_string(line, value);
         else
             inmo_text_add(line, value, strlen(value));
@@ -37,13 +40,13 @@ static void add_settings(struct inmo_text *line, const struct inmo_space *space,
     inmo_text_add(line, "}", 1);
 }
 
-static char *line_of(const struct inmo_space *space, const struct inmo_outcome *outcome)
+static char *line_of(const struct inmo_arms *arms, const struct inmo_outcome *outcome)
 {
     struct inmo_text line = {0};
     inmo_text_format(&line,
                      "{\"trial\": %d, \"epochs\": %d, \"seed\": %" PRIu64 ", \"settings\": ", outcome->trial + 1,
                      outcome->epochs, outcome->seed);
-    add_settings(&line, space, outcome->trial);
+    add_settings(&line, arms, outcome->trial);
     inmo_text_add(&line, ", \"ndcg@20\": ", 13);
     inmo_text_number(&line, outcome->score, 17);
     inmo_text_format(&line, ", \"best_epoch\": %d, \"seconds\": ", outcome->best_epoch);
@@ -56,13 +59,13 @@ static char *line_of(const struct inmo_space *space, const struct inmo_outcome *
 
 /* Whether the settings of a line are those the trial has now: OK, FORMAT or MEMORY. They differ when the line was
  * changed by hand or written by a version that draws otherwise. */
-static enum inmo_status settings_agree(const struct inmo_space *space, int trial, const json_t *found)
+static enum inmo_status settings_agree(const struct inmo_arms *arms, int trial, const json_t *found)
 {
     struct inmo_text text = {0};
     char *expected;
     json_t *parsed = NULL;
     enum inmo_status status = INMO_MEMORY;
-    add_settings(&text, space, trial);
+    add_settings(&text, arms, trial);
     expected = inmo_text_take(&text);
     if (expected)
         status = inmo_json_parse(expected, strlen(expected), 0, &parsed, NULL);
@@ -100,11 +103,12 @@ static enum inmo_status take_line(struct inmo_tune_record *record, const json_t 
     if (json_unpack((json_t *)line, "{si si sI so so si sF si}", "trial", &outcome.trial, "epochs", &outcome.epochs,
                     "seed", &seed, "settings", &settings, "ndcg@20", &score, "best_epoch", &outcome.best_epoch,
                     "seconds", &outcome.seconds, "code", &code) ||
-        --outcome.trial < 0 || outcome.epochs < 1 || seed < 0 || outcome.best_epoch < -1 || outcome.seconds < 0 ||
-        code < 0 || code > INMO_INTERRUPTED || (code == INMO_OK) != json_is_number(score))
+        --outcome.trial < 0 || outcome.trial >= INMO_MOST_TRIALS || outcome.epochs < 1 || seed < 0 ||
+        outcome.best_epoch < -1 || outcome.seconds < 0 || code < 0 || code > INMO_INTERRUPTED ||
+        (code == INMO_OK) != json_is_number(score))
         status = INMO_FORMAT;
     else
-        status = settings_agree(record->space, outcome.trial, settings);
+        status = settings_agree(record->arms, outcome.trial, settings);
     if (status == INMO_MEMORY)
         return inmo_fail_memory(error, "the record of the search");
     if (status)
@@ -281,7 +285,7 @@ static enum inmo_status check_directory(const char *directory, int has_record, s
                 inmo_fail(error, INMO_EXISTS,
                           "%s exists already and is not the directory of a search: it has %.100s and no " RECORD,
                           directory, entry->d_name);
-        else if (strstr(entry->d_name, ".checkpoint.inmo-part-"))
+        else if (strstr(entry->d_name, ".inmo-part-"))
             unlinkat(dirfd(stream), entry->d_name, 0);
     }
     closedir(stream);
@@ -312,14 +316,14 @@ static enum inmo_status open_file(struct inmo_tune_record *record, const char *d
 }
 
 enum inmo_status inmo_tune_record_open(struct inmo_tune_record *record, const char *directory, const char *search,
-                                       const struct inmo_space *space, struct inmo_error *error)
+                                       const struct inmo_arms *arms, struct inmo_error *error)
 {
     enum inmo_status status;
     struct inmo_text first = {0};
     char *text = NULL, *header = NULL;
     size_t size = 0, good = 0;
 
-    *record = (struct inmo_tune_record){.space = space, .descriptor = -1};
+    *record = (struct inmo_tune_record){.arms = arms, .descriptor = -1};
     if (!directory)
         return INMO_OK;
     status = open_file(record, directory, error);
@@ -371,7 +375,7 @@ enum inmo_status inmo_tune_record_add(struct inmo_tune_record *record, const str
                                       struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
-    char *line = record->descriptor < 0 ? NULL : line_of(record->space, outcome);
+    char *line = record->descriptor < 0 ? NULL : line_of(record->arms, outcome);
     if (record->descriptor >= 0)
         status = line ? write_line(record, line, error) : inmo_fail_memory(error, "the record of the search");
     inmo_free(line);

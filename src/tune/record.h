@@ -5,7 +5,9 @@
 #ifndef INMO_TUNE_RECORD_H
 #define INMO_TUNE_RECORD_H
 
-#include "tune/space.h"
+#include "tune/arms.h"
+
+enum { INMO_MOST_TRIALS = 10000 };
 
 /* The outcome of one training, identified by (trial, epochs, seed). Trials count from 0 here and from 1 in
  * messages. */
@@ -20,7 +22,7 @@ struct inmo_outcome {
 };
 
 struct inmo_tune_record {
-    const struct inmo_space *space;
+    const struct inmo_arms *arms;
     char *path;                    // of the file; NULL: only in memory
     int descriptor;                /* open and locked; -1: none */
     struct inmo_outcome *outcome;  // (count) in the order they finished
@@ -32,7 +34,7 @@ struct inmo_tune_record {
  * message says in what it differs), FORMAT (a damaged line before the last), IO (also if another process uses it),
  * MEMORY. */
 enum inmo_status inmo_tune_record_open(struct inmo_tune_record *record, const char *directory, const char *search,
-                                       const struct inmo_space *space, struct inmo_error *error);
+                                       const struct inmo_arms *arms, struct inmo_error *error);
 void inmo_tune_record_close(struct inmo_tune_record *record);
 
 const struct inmo_outcome *inmo_tune_record_find(const struct inmo_tune_record *record, int trial, int epochs,

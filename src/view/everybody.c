@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "score/offer.h"
 #include "view/list.h"
+#include "view/rules.h"
 #include "view/work.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@ struct stretch {
     struct inmo_work *work;
     struct inmo_rank job;
     struct inmo_csr seen;      // the history of each user of the graph
+    struct inmo_csr unliked;   // what each of them has seen without choosing it
     int32_t *column;           // its columns
     int32_t *candidate;        // items that are on offer and allowed by the query
     int32_t *who, *top_item;   // (STRETCH), (STRETCH, k)
@@ -38,6 +40,7 @@ static void drop_stretch(struct stretch *stretch)
     inmo_free(stretch->top_item);
     inmo_free(stretch->who);
     inmo_free(stretch->candidate);
+    inmo_csr_free(&stretch->unliked);
     inmo_free(stretch->column);
     inmo_view_give_back(stretch->view, stretch->work);
     inmo_snapshot_release(stretch->snapshot);
@@ -73,6 +76,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
     mark(stretch->view, query->deny, query->deny_count, 1, items, closed);
     for (int32_t n = 0; n < gone->count; n++)
         closed[gone->number[n]] = 1;
+    inmo_rules_close(query->rules, items, closed);
     count = inmo_snapshot_open_items(snapshot, closed, stretch->candidate);
     inmo_free(closed);
     stretch->job.candidate = count < items ? stretch->candidate : NULL;
@@ -85,14 +89,16 @@ static uint8_t how_to_rank(const struct stretch *stretch, int32_t u)
 {
     const struct inmo_snapshot *snapshot = stretch->snapshot;
     const struct inmo_overlay *overlay = &stretch->view->overlay;
+    if (!inmo_overlay_has_user(overlay, u))
+        return inmo_seen_knows(&stretch->view->seen, u) ? ALONE : NOT;
     if (u >= snapshot->graph->users || inmo_overlay_change(overlay, u) ||
+        inmo_seen_has_changed(&stretch->view->seen, u) ||
         (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
-        return inmo_overlay_has_user(overlay, u) &&
-                       (inmo_kind_serves_unseen(snapshot->model->kind) ||
-                        (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0))
+        return inmo_kind_serves_unseen(snapshot->model->kind) ||
+                       (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0)
                    ? ALONE
                    : NOT;
-    if (inmo_snapshot_is_gone(snapshot, u) || !inmo_is_served(snapshot->model, &snapshot->bound, u))
+    if (!inmo_is_served(snapshot->model, &snapshot->bound, u))
         return NOT;
     return inmo_user_falls_back(snapshot->model, &snapshot->bound, u) ? ALONE : TOGETHER;
 }
@@ -121,8 +127,11 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     const struct inmo_graph *graph = stretch->snapshot->graph;
     struct inmo_rank *job = &stretch->job;
     size_t k;
+    int masks = 0;
     inmo_scorer_source(&stretch->snapshot->scorer, job);
-    job->k = stretch->query->k < graph->items ? stretch->query->k : graph->items;
+    job->k =
+        stretch->query->rules ? inmo_rules_candidates(stretch->query->rules, stretch->query->k) : stretch->query->k;
+    job->k = job->k < graph->items ? job->k : graph->items;
     k = (size_t)job->k;
     stretch->work = inmo_view_borrow(stretch->view);
     stretch->who = inmo_alloc(STRETCH, sizeof *stretch->who);
@@ -136,7 +145,15 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     for (int64_t e = 0; e < graph->edges; e++)
         stretch->column[e] = graph->neighbour[e] - graph->users;
     stretch->seen = (struct inmo_csr){graph->users, graph->items, graph->offset, stretch->column};
-    job->mask[0] = stretch->query->include_seen ? NULL : &stretch->seen;
+    if (!stretch->query->include_seen)
+        job->mask[masks++] = &stretch->seen;
+    if (stretch->snapshot->model->seen.offset) {
+        enum inmo_status status =
+            inmo_seen_mask(stretch->snapshot->model, graph, stretch->query->include_seen, &stretch->unliked, error);
+        if (status)
+            return status;
+        job->mask[masks++] = &stretch->unliked;
+    }
     job->who = stretch->who;
     job->top_item = stretch->top_item;
     job->top_score = stretch->top_score;
@@ -222,6 +239,9 @@ enum inmo_status inmo_recommend_all(const struct inmo_view *view, const struct i
             status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while recommending");
         if (!status)
             status = inmo_rank(&stretch.job, NULL, error);
+        if (!status && inmo_rules_rerank(query->rules))
+            status = inmo_rules_rerank_lists(query->rules, stretch.snapshot, stretch.job.count, stretch.job.k,
+                                             query->k, stretch.top_item, stretch.top_score, error);
         if (!status)
             status = hand_out(&stretch, first, count, row, context, error);
     }

@@ -45,6 +45,16 @@ struct limits {
     int64_t seen, deny, allow;
 };
 
+/* Adds what the person has seen without choosing it; chosen items are left to include_seen. */
+static int32_t add_unliked(const struct inmo_person *person, const int32_t *unliked, int32_t unliked_count,
+                           int32_t *closed, int32_t at)
+{
+    for (int32_t n = 0; n < unliked_count; n++)
+        if (!inmo_holds(person->seen, person->seen_count, unliked[n]))
+            closed[at++] = unliked[n];
+    return at;
+}
+
 static struct limits limits_of(const struct inmo_list_task *task)
 {
     const struct inmo_rows_query *rows = task->rows;
@@ -57,8 +67,29 @@ static struct limits limits_of(const struct inmo_list_task *task)
                            (int64_t)task->query->allow_count};
 }
 
-/* Lists the items that may not be recommended (history, deny list, forgotten since the snapshot) and, if the query
- * has an allow list, those that may. */
+/* Of the items that the query allows, those that the rules allow, too. */
+static enum inmo_status limit_by_rules(const struct inmo_list_request *request, struct inmo_list_task *task,
+                                       struct inmo_error *error)
+{
+    const struct inmo_rules *rules = task->rules;
+    int32_t kept = 0;
+    if (!task->limited) {
+        task->allowed = inmo_work_take(request->work, (size_t)rules->allow_count, sizeof *task->allowed);
+        if (!task->allowed)
+            return inmo_fail_memory(error, "the recommendations");
+        memcpy(task->allowed, rules->allow, (size_t)rules->allow_count * sizeof *task->allowed);
+        kept = rules->allow_count;
+    }
+    for (int32_t n = 0; task->limited && n < task->allowed_count; n++)
+        if (inmo_holds(rules->allow, rules->allow_count, task->allowed[n]))
+            task->allowed[kept++] = task->allowed[n];
+    task->allowed_count = kept;
+    task->limited = 1;
+    return INMO_OK;
+}
+
+/* Lists the items that may not be recommended (history, seen, deny list, forgotten since the snapshot) and, if the
+ * query has an allow list, those that may. */
 static enum inmo_status limit(const struct inmo_list_request *request, struct inmo_list_task *task,
                               struct inmo_error *error)
 {
@@ -67,10 +98,11 @@ static enum inmo_status limit(const struct inmo_list_request *request, struct in
     const struct inmo_numbers *gone = &request->view->overlay.gone;
     struct limits most = limits_of(task);
     int *unknown = &task->list->unknown_items;
-    int32_t seen = 0, count;
+    int32_t seen = 0, count, unliked_count;
+    const int32_t *unliked = inmo_seen_of(&request->view->seen, task->person.asked, &unliked_count);
     task->limited = rows ? rows->allow != NULL : query->allow != NULL;
-    task->closed =
-        inmo_work_take(request->work, (size_t)(most.seen + most.deny + gone->count), sizeof *task->closed);
+    task->closed = inmo_work_take(request->work, (size_t)(most.seen + most.deny + gone->count + unliked_count),
+                                  sizeof *task->closed);
     task->allowed = inmo_work_take(request->work, task->limited ? (size_t)most.allow : 0, sizeof *task->allowed);
     if (!task->closed || !task->allowed)
         return inmo_fail_memory(error, "the recommendations");
@@ -82,6 +114,7 @@ static enum inmo_status limit(const struct inmo_list_request *request, struct in
         memcpy(task->closed, task->person.seen, (size_t)(seen = (int32_t)most.seen) * sizeof *task->closed);
     count = rows ? take_items(rows->deny, most.deny, task->closed, seen)
                  : find_items(request->view, query->deny, query->deny_count, task->closed, seen, unknown);
+    count = add_unliked(&task->person, unliked, unliked_count, task->closed, count);
     if (gone->count > 0)
         memcpy(task->closed + count, gone->number, (size_t)gone->count * sizeof *task->closed);
     count += gone->count;
@@ -91,7 +124,7 @@ static enum inmo_status limit(const struct inmo_list_request *request, struct in
                      : find_items(request->view, query->allow, query->allow_count, task->allowed, 0, unknown);
         task->allowed_count = (int32_t)inmo_ascending(task->allowed, count);
     }
-    return INMO_OK;
+    return task->rules && task->rules->limited ? limit_by_rules(request, task, error) : INMO_OK;
 }
 
 /* Scores the items newer than the snapshot, if the model can offer unseen items. */
@@ -160,6 +193,7 @@ enum inmo_status inmo_task_gather(const struct inmo_list_request *request, struc
     struct inmo_error why = {0};
     enum inmo_status status;
     task->k = task->rows ? task->rows->k : task->query->k;
+    task->rules = task->rows ? task->rows->rules : task->query->rules;
     task->include_seen = task->rows ? task->rows->include_seen : task->query->include_seen;
     status = inmo_check_k(task->k, &why);
     if (!status && task->rows) {
@@ -178,6 +212,7 @@ enum inmo_status inmo_task_gather(const struct inmo_list_request *request, struc
         status = score_newcomers(request, task, error);
     if (!status)
         status =
-            inmo_task_make_top(request->work, task->k, snapshot->graph->items + task->newcomers, &task->top, error);
+            inmo_task_make_top(request->work, task->rules ? inmo_rules_candidates(task->rules, task->k) : task->k,
+                               snapshot->graph->items + task->newcomers, &task->top, error);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "kernel/top.h"
 #include "view/person.h"
+#include "view/rules.h"
 
 /* One query and the list it will become. All arrays are in the arena; items are numbers, ascending. */
 struct inmo_list_task {
@@ -12,6 +13,7 @@ struct inmo_list_task {
     const struct inmo_rows_query *rows; /* or, if not NULL, by numbers: */
     int64_t number;                     /* the person's place among them */
     int k, include_seen, limited;       /* limited: only what is allowed may be listed */
+    const struct inmo_rules *rules;     /* NULL: none */
     struct inmo_list *list;
     struct inmo_person person;
     int32_t *closed;  // (closed_count) items that may not be listed, including ones newer than the snapshot

@@ -274,16 +274,18 @@ enum inmo_status inmo_person_make_row(const struct inmo_view *view, const struct
 {
     const struct inmo_model *model = snapshot->model;
     int32_t user = row->user, past = 0;
+    int by_name = user >= 0 && !inmo_overlay_has_user(&view->overlay, user) && inmo_seen_knows(&view->seen, user);
     enum inmo_status status = INMO_OK;
-    *person = (struct inmo_person){.user = -1, .own = -1};
-    if ((id || user >= 0) && (user < 0 || !inmo_overlay_has_user(&view->overlay, user)))
+    *person = (struct inmo_person){.user = -1, .asked = user, .own = -1};
+    if ((id || user >= 0) && !by_name && (user < 0 || !inmo_overlay_has_user(&view->overlay, user)))
         return fail_user(INMO_UNKNOWN, "", id, user,
                          " is in neither the model nor the observed interactions; recommend by `items` instead "
                          "(a,b,c), or add some of theirs (`observed` LOG)",
                          error);
     if (user >= 0 && inmo_overlay_has_past(&view->overlay, user))
         person->own = user;
-    if (!inmo_kind_serves_unseen(model->kind) && (person->own < 0 || snapshot->bound.model_user[user] < 0))
+    if (!inmo_kind_serves_unseen(model->kind) && !by_name &&
+        (person->own < 0 || snapshot->bound.model_user[user] < 0))
         return fail_unserved(model, id, user, error);
     status = gather_history(view, snapshot, work, row, person, &past, error);
     if (status)
@@ -301,6 +303,10 @@ enum inmo_status inmo_person_make_row(const struct inmo_view *view, const struct
     for (int32_t n = 0; n < person->count; n++)
         person->usable += inmo_is_usable(model, &snapshot->bound, person->item[n]);
     person->falls_back = inmo_falls_back(model, person->user >= 0, person->usable);
+    if (by_name && !inmo_kind_serves_unseen(model->kind)) {
+        person->falls_back = 1; /* there is no vector to go on */
+        return INMO_OK;
+    }
     return snapshot->scorer.dim > 0 ? represent(snapshot, work, person, error) : INMO_OK;
 }
 

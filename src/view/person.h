@@ -7,6 +7,7 @@
 /* All arrays are in the work space's arena or in the snapshot. */
 struct inmo_person {
     int32_t user;   /* the snapshot's user whose representation is used; -1: folded in from the history */
+    int32_t asked;  /* the view's user the query is for, or -1 */
     int32_t own;    /* the snapshot's user the query is for, or -1; may have a learned embedding */
     int32_t *item;  // (count) items of the history that are in the snapshot, ascending
     int32_t count;

@@ -182,6 +182,19 @@ static enum inmo_status add_newcomers(const struct inmo_list_request *request, s
     return status;
 }
 
+/* Chooses the list again by the rules. */
+static enum inmo_status rerank(const struct inmo_list_request *request, struct inmo_list_task *task,
+                               struct inmo_error *error)
+{
+    struct inmo_rerank rules = inmo_rules_on(task->rules, request->snapshot);
+    struct inmo_top *top = &task->top;
+    float *space = inmo_work_take(request->work, inmo_rerank_space(&rules, top->count), sizeof *space);
+    if (!space)
+        return inmo_fail_memory(error, "the recommendations");
+    top->count = inmo_rerank(&rules, top->count, top->item, top->score, task->k, space);
+    return INMO_OK;
+}
+
 /* ---- All together -------------------------------------------------------------------------------------------- */
 
 static enum inmo_status name_items(const struct inmo_list_request *request, struct inmo_list_task *task,
@@ -216,6 +229,8 @@ enum inmo_status inmo_request_answer(struct inmo_list_request *request, struct i
             status = rank_by_popularity(request, request->task + n, error);
         if (!status)
             status = add_newcomers(request, request->task + n, error);
+        if (!status && inmo_rules_rerank(request->task[n].rules))
+            status = rerank(request, request->task + n, error);
     }
     inmo_snapshot_release(request->snapshot);
     return status;

@@ -102,6 +102,7 @@ static enum inmo_status choose_candidates(struct stretch *stretch, struct inmo_e
         for (int32_t n = 0; n < stretch->view->overlay.gone.count; n++)
             closed[stretch->view->overlay.gone.number[n]] = 1;
     inmo_view_unlock(stretch->view);
+    inmo_rules_close(query->rules, items, closed);
     count = inmo_snapshot_open_items(snapshot, closed, stretch->candidate);
     inmo_free(closed);
     stretch->job.candidate = count < items ? stretch->candidate : NULL;
@@ -117,7 +118,9 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
     size_t people = stretch->query->count < STRETCH ? stretch->query->count : STRETCH, k;
     int masks = 0;
     inmo_scorer_source(scorer, job);
-    job->k = stretch->query->k < snapshot->graph->items ? stretch->query->k : snapshot->graph->items;
+    job->k =
+        stretch->query->rules ? inmo_rules_candidates(stretch->query->rules, stretch->query->k) : stretch->query->k;
+    job->k = job->k < snapshot->graph->items ? job->k : snapshot->graph->items;
     k = (size_t)job->k;
     stretch->needs_history = job->beside || job->fill || stretch->query->exclude_past;
     stretch->history_offset = inmo_alloc_zero(people + 1, sizeof *stretch->history_offset);
@@ -137,7 +140,7 @@ static enum inmo_status prepare(struct stretch *stretch, struct inmo_error *erro
     job->who = stretch->who;
     job->top_item = stretch->item;
     job->top_score = stretch->score;
-    if (!stretch->query->include_seen)
+    if (!stretch->query->include_seen || snapshot->model->seen.offset)
         job->mask[masks++] = &stretch->seen;
     if (stretch->query->exclude_past)
         job->mask[masks++] = &stretch->past;
@@ -163,6 +166,7 @@ static enum inmo_status lay_out(struct stretch *stretch, struct inmo_error *erro
     const struct inmo_rows_query *query = stretch->query;
     const struct inmo_graph *graph = stretch->snapshot->graph;
     int64_t history = 0, seen = 0;
+    int32_t unliked;
     for (int32_t n = 0; n < stretch->count; n++) {
         int64_t person = stretch->first + n, length = query->offset[person + 1] - query->offset[person];
         int64_t user = query->user ? query->user[person] : -1;
@@ -171,7 +175,8 @@ static enum inmo_status lay_out(struct stretch *stretch, struct inmo_error *erro
         history += user < 0                                        ? length
                    : stretch->needs_history && user < graph->users ? inmo_graph_degree(graph, (int32_t)user)
                                                                    : 0;
-        seen += query->include_seen ? 0 : length;
+        inmo_seen_in_model(stretch->snapshot->model, (int32_t)user, &unliked);
+        seen += (query->include_seen ? 0 : length) + unliked;
     }
     inmo_free(stretch->history_item);
     inmo_free(stretch->seen_item);
@@ -189,6 +194,7 @@ static int is_alone(const struct stretch *stretch, int64_t user)
         (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
         return 1;
     return user >= 0 && (user >= snapshot->graph->users || inmo_overlay_change(overlay, (int32_t)user) ||
+                         inmo_seen_has_changed(&stretch->view->seen, (int32_t)user) ||
                          inmo_snapshot_is_gone(snapshot, (int32_t)user) ||
                          !inmo_is_served(snapshot->model, &snapshot->bound, (int32_t)user) ||
                          inmo_user_falls_back(snapshot->model, &snapshot->bound, (int32_t)user));
@@ -203,7 +209,9 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
     const struct inmo_rows_query *query = stretch->query;
     struct inmo_row row = inmo_rows_person(query, stretch->first + n);
     int32_t *history = stretch->history_item + stretch->history_offset[n];
-    int32_t *seen = stretch->seen_item + stretch->seen_offset[n], kept = 0;
+    int32_t *seen = stretch->seen_item + stretch->seen_offset[n], kept = 0, unliked_count;
+    const int32_t *unliked = inmo_seen_in_model(snapshot->model, row.user, &unliked_count);
+    struct inmo_csr chosen = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
     const float *r = NULL;
     stretch->history_count[n] = stretch->seen_count[n] = 0;
     stretch->how[n] = (uint8_t)(is_alone(stretch, row.user) ? ALONE : TOGETHER);
@@ -236,8 +244,11 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
         for (int64_t e = 0; e < length; e++)
             if (item[e] >= 0 && item[e] < graph->items)
                 seen[kept++] = item[e];
-        stretch->seen_count[n] = (int32_t)inmo_ascending(seen, kept);
     }
+    for (int32_t e = 0; e < unliked_count; e++) /* chosen ones are left to the caller, as without them */
+        if (!inmo_csr_has(&chosen, row.user, graph->users + unliked[e]))
+            seen[kept++] = unliked[e];
+    stretch->seen_count[n] = (int32_t)inmo_ascending(seen, kept);
     return INMO_OK;
 }
 
@@ -357,6 +368,9 @@ static enum inmo_status rank_stretch(struct stretch *stretch, struct inmo_error 
             stretch->alone[alone++] = n;
     stretch->job.count = together;
     status = inmo_rank(job, NULL, error);
+    if (!status && inmo_rules_rerank(stretch->query->rules))
+        status = inmo_rules_rerank_lists(stretch->query->rules, stretch->snapshot, together, job->k, k,
+                                         stretch->item, stretch->score, error);
     for (int32_t n = 0; n < together && !status; n++) {
         size_t from = (size_t)n * (size_t)job->k;
         size_t to = (size_t)(stretch->first + stretch->who[n]) * (size_t)k;

@@ -65,6 +65,7 @@ void inmo_view_free(struct inmo_view *view)
         view->idle = next;
     }
     inmo_free(view->happening);
+    inmo_seen_free(&view->seen);
     inmo_overlay_free(&view->overlay);
     inmo_snapshot_release(view->snapshot);
     inmo_names_free(&view->items);
@@ -147,6 +148,9 @@ static enum inmo_status join_observed(struct inmo_view *view, const struct inmo_
     if (!status)
         status = list_observed(log, user, item, inmo_names_count(&view->users), inmo_names_count(&view->items),
                                list, error);
+    for (int64_t n = 0; !status && log->seen && n < log->seen->count; n++)
+        if (inmo_seen_add(&view->seen, user[inmo_log_user(log->seen, n)], item[inmo_log_item(log->seen, n)]) < 0)
+            status = inmo_fail_memory(error, "what was seen");
     inmo_free(item);
     inmo_free(user);
     return status;
@@ -156,9 +160,10 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
                                   struct inmo_view **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
-    struct inmo_csr seen = {0};
-    const struct inmo_csr *lists[3] = {&model->train, &model->valid, &seen};
+    struct inmo_csr list = {0};
+    const struct inmo_csr *lists[3] = {&model->train, &model->valid, &list};
     struct inmo_graph *graph = NULL;
+    uint8_t *fate = NULL;
     double start = inmo_now();
     struct inmo_view *view = inmo_alloc_zero(1, sizeof *view);
     if (!view || make_locks(view) != 0) {
@@ -171,16 +176,20 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
         status = inmo_names_make(&model->users, &view->users, error);
     if (!status)
         status = inmo_names_make(&model->items, &view->items, error);
+    if (!status)
+        status = inmo_seen_make(model, &view->users, &view->items, &view->seen, error);
     if (!status && observed)
-        status = join_observed(view, observed, &seen, error);
+        status = join_observed(view, observed, &list, error);
     if (!status)
         status = inmo_graph_build(inmo_names_count(&view->users), inmo_names_count(&view->items), lists, 3, &graph,
                                   error);
+    if (!status && (status = inmo_seen_fates(model, graph, &fate, error)) != INMO_OK)
+        inmo_graph_free(graph);
     if (!status)
-        status = inmo_snapshot_make(model, graph, NULL, NULL, &view->snapshot, error);
+        status = inmo_snapshot_make(model, graph, fate, NULL, &view->snapshot, error);
     if (!status)
         status = inmo_overlay_make(view->snapshot, &view->overlay, error);
-    inmo_csr_free(&seen);
+    inmo_csr_free(&list);
     if (status) {
         inmo_view_free(view);
     } else {
@@ -276,6 +285,48 @@ enum inmo_status inmo_view_observe(struct inmo_view *view, const struct inmo_eve
     return status;
 }
 
+enum inmo_status inmo_view_observe_seen(struct inmo_view *view, const struct inmo_event *events, size_t count,
+                                        struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    int32_t(*added)[2] = inmo_alloc(count, sizeof *added);
+    size_t addings = 0;
+    if (!added)
+        return inmo_fail_memory(error, "the events");
+    for (size_t n = 0; n < count && !status; n++) {
+        status = check_id(events[n].user, "user", n, error);
+        if (!status)
+            status = check_id(events[n].item, "item", n, error);
+    }
+    if (status)
+        goto done;
+    pthread_rwlock_wrlock(&view->lock);
+    for (size_t n = 0; n < count && !status; n++) {
+        int32_t user = inmo_names_intern(&view->users, events[n].user);
+        int32_t item = user < 0 ? -1 : inmo_names_intern(&view->items, events[n].item);
+        int result = item < 0 ? -1 : inmo_seen_add(&view->seen, user, item);
+        if (result > 0) {
+            added[addings][0] = user;
+            added[addings++][1] = item;
+        }
+        if (result < 0)
+            status = inmo_fail_memory(error, "the events");
+    }
+    while (status && addings > 0) { /* all or nothing; needs no memory: their lists are there */
+        addings--;
+        inmo_seen_forget(&view->seen, added[addings][0], added[addings][1]);
+    }
+    for (size_t n = 0; n < count && !status; n++) {
+        view->freshness.events++;
+        if (events[n].time > view->freshness.newest_time)
+            view->freshness.newest_time = events[n].time;
+    }
+    pthread_rwlock_unlock(&view->lock);
+done:
+    inmo_free(added);
+    return status;
+}
+
 enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, const char *item,
                                   struct inmo_error *error)
 {
@@ -284,8 +335,9 @@ enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, cons
     if (!user && !item)
         return inmo_fail(error, INMO_USAGE, "nothing to forget: expected a user, an item or both");
     pthread_rwlock_wrlock(&view->lock);
-    if (user && ((happening.user = inmo_names_find(&view->users, user)) < 0 ||
-                 !inmo_overlay_has_user(&view->overlay, happening.user)))
+    if (user &&
+        ((happening.user = inmo_names_find(&view->users, user)) < 0 ||
+         (!inmo_overlay_has_user(&view->overlay, happening.user) && !inmo_seen_knows(&view->seen, happening.user))))
         status =
             inmo_fail(error, INMO_UNKNOWN, "user '%s' is in neither the model nor the observed interactions", user);
     if (!status && item && (happening.item = inmo_names_find(&view->items, item)) < 0)
@@ -293,6 +345,8 @@ enum inmo_status inmo_view_forget(struct inmo_view *view, const char *user, cons
             inmo_fail(error, INMO_UNKNOWN, "item '%s' is in neither the model nor the observed interactions", item);
     if (!status)
         status = make_room(view, 1, error);
+    if (!status && user && inmo_seen_forget(&view->seen, happening.user, happening.item) != 0)
+        status = inmo_fail_memory(error, "an event");
     if (!status)
         status = happen(view, happening, error);
     pthread_rwlock_unlock(&view->lock);

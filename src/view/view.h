@@ -2,6 +2,7 @@
  *
  *     names      ids <-> numbers, growing                                     under the lock
  *     overlay    changes since the snapshot                                   under the lock
+ *     seen       what is in no list of a user, and who is known by name       under the lock
  *     snapshot   representations, quantised rows, walks: immutable            held by reference
  *
  * A request holds the lock for reading while it looks up ids and the person (gather.c, person.c), and releases it
@@ -12,6 +13,7 @@
 
 #include "base/names.h"
 #include "view/overlay.h"
+#include "view/seen.h"
 
 struct inmo_work;
 
@@ -21,6 +23,7 @@ struct inmo_view {
     struct inmo_names users, items;
     struct inmo_snapshot *snapshot;
     struct inmo_overlay overlay;
+    struct inmo_seen seen;
     struct inmo_happening *happening;  // (happenings) events since the snapshot, in order
     size_t happenings, happening_capacity;
     struct inmo_freshness freshness;

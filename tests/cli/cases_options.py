@@ -92,6 +92,7 @@ def case_json_outputs_have_the_promised_keys(world):
     for k in (5, 20):
         for name in ("recall", "ndcg", "precision", "hit_rate", "mrr", "map", "coverage"):
             world.check(0 <= report["metrics"][f"{name}@{k}"] <= 1, f"{name}@{k}: {report}")
+        world.check(0 < report["metrics"][f"diversity@{k}"] <= 1 and report["metrics"][f"novelty@{k}"] > 0, str(report))
     for group in report["groups"].values():
         world.check("users" in group and "recall@20" in group["metrics"], str(group))
     lines = world.inmo("recommend", "m", "--user", user, "--user", user, "--k", "3", "--explain", "2", "--json")[0]
@@ -210,8 +211,9 @@ def case_completion_knows_every_option(world):
 
 
 def case_completion_knows_commands_values_and_files(world):
-    with open(world.path("ease.csv"), "w", encoding="utf-8") as stream:
-        stream.write("u,i\n")
+    for name in ("ease.csv", "easy.csv"):  # two: a shell lists only what it can choose from
+        with open(world.path(name), "w", encoding="utf-8") as stream:
+            stream.write("u,i\n")
     for shell in ("bash", "zsh", "fish"):
         found = completed(world, shell, "inmo", "e")
         world.check(found is None or {"evaluate", "explain", "export"} <= found, f"{shell}: commands: {found}")

@@ -76,9 +76,10 @@ def case_search_finds_what_training_repeats(world):
         text, err = world.inmo(*run)
         world.check(err.count("inmo: trial ") >= 5, err)
         found = keys(world, world.inmo(*run, "--json")[0], "method", "trials", "planned", "trained", "seconds",
-                     "stopped", "command", "output")
+                     "stopped", "command", "best_model", "page", "output")
         world.check(found["trained"] == 0 and found["planned"] == 5 == len(found["trials"]), str(found))
-        best = keys(world, json.dumps(found["trials"][0]), "trial", "settings", "epochs", "ndcg@20", "deviation", "error")
+        best = keys(world, json.dumps(found["trials"][0]), "trial", "model", "settings", "epochs", "seconds", "ndcg@20",
+                    "deviation", "error")
         world.check(text.endswith(f"best: {found['command']}\n"), text)
         scores = [trial["ndcg@20"] for trial in found["trials"] if trial["epochs"] == best["epochs"]]
         world.check(scores == sorted(scores, reverse=True), str(scores))
@@ -88,7 +89,50 @@ def case_search_finds_what_training_repeats(world):
         world.check(trained["best_valid"] == best["ndcg@20"], f"{found['command']} gives {trained['best_valid']}")
         for name, value in best["settings"].items():
             world.check(trained["settings"][name] == value, f"{name}: {trained['settings'][name]}, not {value}")
-        world.check(os.listdir(world.path(directory)) == ["trials.jsonl"], str(os.listdir(world.path(directory))))
+        left = sorted(os.listdir(world.path(directory)))
+        world.check(left == ["best.inmo", "trials.html", "trials.jsonl"], str(left))
+        world.check(read(world.path(directory, "best.inmo")) == read(world.path("best.inmo")), "best.inmo is another model")
+
+
+def case_search_without_ranges(world):
+    """A raw log and nothing else: the best model is ready to use, and is what the printed command trains. Options that are given
+    are not searched."""
+    log = os.path.join(world.small, "log.tsv")
+    run = ("tune", log, "-o", "plain", "--model", "inmo-mf", "--dim", "8", "--epochs", "9", "--eval-every", "3", "--temperature",
+           "0.2", "--trials", "4", "--split", "80/20/0", "--by", "random", "-q")
+    found = json.loads(world.inmo(*run, "--json")[0])
+    world.check(found["stopped"] == "done" and len(found["trials"]) == 4, str(found))
+    first = next(trial for trial in found["trials"] if trial["trial"] == 1)
+    world.check(first["settings"] == {"learning-rate": 0.0025, "dropout": 0.6, "popularity": -0.2}, str(first))
+    world.check(" --split 80/20/0 --by random" in found["command"] or " --by random" in found["command"], found["command"])
+    world.check(found["best_model"] == "plain/best.inmo" and found["page"] == "plain/trials.html", str(found))
+    done = world.shell(found["command"] + " -q")
+    world.check(done.returncode == 0, done.stderr.decode())
+    world.check(read(world.path("best.inmo")) == read(world.path("plain", "best.inmo")), found["command"])
+    with open(log, encoding="utf-8") as stream:
+        user = stream.readline().split("\t")[0]
+    world.check(len(world.inmo("recommend", "plain/best.inmo", "--user", user, "--k", "3")[0].splitlines()) >= 3, "no list")
+
+
+def case_search_over_all_models(world):
+    """Within its time, on a small log: every model is tried, the best one's file is what its command trains."""
+    data = os.path.join(world.small, "data")
+    run = ("tune", data, "-o", "all", "--model", "all", "--dim", "8", "--epochs", "3", "--eval-every", "1", "--trials", "18",
+           "--max-seconds", "0", "-q", "--top", "30")
+    text, _ = world.inmo(*run)
+    found = json.loads(world.inmo(*run, "--json")[0])
+    models = {trial["model"] for trial in found["trials"]}
+    world.check(found["trained"] == 0 and len(models) == 18 == len(found["trials"]), str(found))
+    world.check(all(model in text for model in models) and "all/best.inmo" in text, text)
+    scores = [trial["ndcg@20"] for trial in found["trials"]]
+    world.check(scores == sorted(scores, reverse=True), str(scores))
+    done = world.shell(found["command"] + " -q")
+    world.check(done.returncode == 0, done.stderr.decode())
+    world.check(read(world.path("best.inmo")) == read(world.path("all", "best.inmo")), found["command"])
+    out, _ = world.inmo("tune", data, "-o", "two", "--model", "popular,ease", "--trials", "3", "--json", "-q")
+    world.check({trial["model"] for trial in json.loads(out)["trials"]} == {"popular", "ease"}, out)
+    _, err = world.inmo("tune", data, "-o", "none", "--model", "mf,thing", code=2)
+    world.check("--model: found 'thing', expected one of" in err, err)
 
 
 def case_paper_settings_are_those_of_a_data_set(world):
@@ -141,9 +185,13 @@ def case_search_after_kill_gives_the_same_table(world):
         with open(world.path("pieces", "trials.jsonl"), "ab") as stream:
             stream.write(b'{"trial": 4, "epo')  # what a power cut leaves of a line
         before = lines_in(world.path("pieces", "trials.jsonl"))
-        world.check(world.inmo(*run, "-o", "pieces", "-q")[0] == whole, f"{method}: another table after kill -9")
+        world.check(world.inmo(*run, "-o", "pieces", "-q")[0] == whole.replace("whole/", "pieces/"),
+                    f"{method}: another table after kill -9")
+        world.check(read(world.path("whole", "best.inmo")) == read(world.path("pieces", "best.inmo")),
+                    f"{method}: another best model after kill -9")
         for name in ("whole", "pieces"):
-            world.check(os.listdir(world.path(name)) == ["trials.jsonl"], str(os.listdir(world.path(name))))
+            left = sorted(os.listdir(world.path(name)))
+            world.check(left == ["best.inmo", "trials.html", "trials.jsonl"], str(left))
         record = [[json.loads(line) for line in read(world.path(name, "trials.jsonl")).splitlines()]
                   for name in ("whole", "pieces")]
         for lines in record:

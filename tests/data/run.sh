@@ -138,6 +138,48 @@ PYTHON
     fi
 }
 
+# What a shop needs of any log: everybody has a list, nothing rated low is in it, and a test that the model was trained
+# on is refused. Reads the log's own lines.
+shop() {
+    local data=$1 columns=$2 name="everybody served, nothing seen listed, no leak on $1"
+    have "$name" "$data.tsv.zst" || return 0
+    if ! inmo train "$folder/$data.tsv.zst" --columns "$columns" --by random --model inmo-mf --dim 16 --epochs 3 \
+        --no-checkpoint --force -q -o shop.inmo >/dev/null ||
+        ! inmo recommend shop.inmo --all-users -o shop.lists --force -q ||
+        ! inmo prepare "$folder/$data.tsv.zst" --columns "$columns" --by random --force -q -o shop >/dev/null; then
+        broke "$name"
+        return 0
+    fi
+    inmo evaluate shop.inmo shop >/dev/null 2>leak
+    if [ $? -eq 3 ] && grep -q "the model was trained on" leak &&
+        found=$(zstd -dcq "$folder/$data.tsv.zst" | python3 -c '
+import sys
+columns, lists = sys.argv[1].split(","), open("shop.lists")
+rating = columns.index("rating") if "rating" in columns else None
+users, low = set(), set()
+for line in sys.stdin:
+    field = line.rstrip("\n").split("\t")
+    users.add(field[0])
+    if rating is not None and float(field[rating]) <= 3:
+        low.add((field[0], field[1]))
+served, wrong = set(), 0
+for line in lists:
+    user, item = line.split("\t")[:2]
+    served.add(user)
+    wrong += (user, item) in low
+print(f"{len(served)} of {len(users)} users, {wrong} of {len(low)} seen items listed")
+sys.exit(served != users or wrong > 0)' "$columns"); then
+        echo "pass  $name: $found"
+        passed=$((passed + 1))
+    else
+        echo "FAIL  $name: $found $(cat leak)"
+        failed=$((failed + 1))
+    fi
+}
+
+shop ml-100k user,item,rating,time
+shop ml-latest-small user,item,rating,time
+shop lastfm user,item,-,-
 popular gowalla 0.0416 0.0317
 popular yelp2018 0.0125 0.0101
 new_people

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_page.py - the page of `inmo serve` in a browser: page.mjs, with servers on a small log of its own.
 
-    python3 tests/server/check_page.py PROGRAM FOLDER
+    python3 tests/server/check_page.py PROGRAM FOLDER [PART...]
 
 FOLDER keeps the packages that drive the browser (from npm, by tests/server/package-lock.json; installed once) and the
 screenshots. Needs node 18 or later, npm and Chromium (`tools/setup.sh page`); without them, or where npm cannot reach its
@@ -70,7 +70,7 @@ def make_log(program, folder):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         print(__doc__, file=sys.stderr)
         return 2
     program, folder = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
@@ -105,7 +105,7 @@ def main():
             "modules": str(packages), "chromium": chromium, "shots": str(folder / "shots"), "markup": MARKUP, "key": KEY, "type": "like",
         }
         (work / "world.json").write_text(json.dumps(world), encoding="utf-8")
-        code = subprocess.run([node, str(HERE / "page.mjs"), str(work / "world.json")], check=False).returncode
+        code = subprocess.run([node, str(HERE / "page.mjs"), str(work / "world.json"), *sys.argv[3:]], check=False).returncode
     print(f"check_page: screenshots are in {folder / 'shots'}")
     return 1 if code else 0
 

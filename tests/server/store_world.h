@@ -1,5 +1,5 @@
-/* store_world.h - what the tests of stores share: a fresh store of either kind, changes in a few words, and what is in a
- * store as text. The kind is SQLite unless the environment names a PostgreSQL server (with_postgres.sh). */
+/* store_world.h - what the tests of stores share: a fresh store of either kind, changes in a few words, and what is
+ * in a store as text. The kind is SQLite unless the environment names a PostgreSQL server (with_postgres.sh). */
 #ifndef INMO_TESTS_STORE_WORLD_H
 #define INMO_TESTS_STORE_WORLD_H
 
@@ -58,7 +58,8 @@ static inline int wrote(struct store *store, struct store_change change)
     return change.affected;
 }
 
-/* ---- Everything in a store, as text --------------------------------------------------------------------------- */
+/* ---- Everything in a store, as text ---------------------------------------------------------------------------
+ * */
 
 struct written {
     char text[65536];

@@ -66,7 +66,7 @@ def test_retrained_compared_swapped_and_rolled_back_under_load(busy):
     served = server.get("/api/model")
     assert served["model"]["number"] == 1 and served["model"]["name"] == "inmo-lightgcn"
     second = retrain(server)  # the same data and seed: exactly as good
-    assert second["score"] == second["score_before"] == first["score"], (first, second)
+    assert second["score"] == second["score_before"] == first["score"] > 0, (first, second)
     third = retrain(server, force=True)
     assert third["result"] == "swapped" and server.get("/api/model")["model"]["number"] == third["number"]
     assert server.ask("POST", "/api/model/rollback", {})[1]["number"] < third["number"]

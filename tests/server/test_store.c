@@ -317,7 +317,8 @@ static void a_scan_can_be_stopped_and_the_store_goes_on(void **state)
     store_close(store);
 }
 
-/* ---- Many rows, and readers beside the writer ----------------------------------------------------------------- */
+/* ---- Many rows, and readers beside the writer -----------------------------------------------------------------
+ * */
 
 enum { MANY = 25000, BATCH = 500 };
 

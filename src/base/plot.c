@@ -1,5 +1,5 @@
 /* plot.c - see plot.h. Coordinates are units of the view box, which the page scales. */
-#include "lab/plot.h"
+#include "base/plot.h"
 
 #include "base/number.h"
 
@@ -190,7 +190,7 @@ static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, si
     const struct inmo_plot_series *series = &plot->series[s];
     int is_down = 0;
     inmo_text_format(text, "<path class=\"line s%zu\" d=\"", s % COLOURS);
-    for (size_t n = 0; n < series->count; n++) {
+    for (size_t n = 0; n < series->count && !series->marks_only; n++) {
         if (isfinite(series->y[n]))
             inmo_text_format(text, "%c%.1f %.1f", is_down ? 'L' : 'M', place(x, drawn_x(plot, x, series->x[n])),
                              place(y, series->y[n]));
@@ -210,7 +210,7 @@ static void draw_series(struct inmo_text *text, const struct inmo_plot *plot, si
             snprintf(style, sizeof style, " style=\"stroke:var(--c%zu)\"", s % COLOURS);
             draw_diamond(text, style, at, place(y, series->other[n]));
         }
-        if (series->count <= 40) /* a long curve needs no marks */
+        if (series->count <= 40 || series->marks_only) /* a long curve needs no marks */
             draw_mark(text, s, at, place(y, series->y[n]));
     }
 }
@@ -340,3 +340,34 @@ void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct in
     }
     inmo_text_format(text, "</svg>\n");
 }
+
+/* ---- The page ------------------------------------------------------------------------------------------------ */
+
+const char inmo_plot_style[] =
+    ":root{color-scheme:light dark;--ink:#1a1f2b;--soft:#5c6675;--back:#fff;--card:#f6f7f9;--rule:#dfe3e8;"
+    "--c0:#2563eb;--c1:#d9480f;--c2:#0b8457;--c3:#8b3fc7;--c4:#b7791f;--c5:#c2255c;--c6:#0c8599;--c7:#5c6675}\n"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa5b5;--back:#12161d;--card:#1a2029;--rule:#"
+    "2d3644;"
+    "--c0:#6ea8fe;--c1:#ff922b;--c2:#51cf90;--c3:#c79bf2;--c4:#ffd43b;--c5:#faa2c1;--c6:#66d9e8;--c7:#adb5bd}}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;margin:0 auto;"
+    "padding:2rem 1.2rem}h1{font-size:2rem;margin:0 0 .5rem}h2{font-size:1.3rem;margin:2.6rem 0 .4rem}"
+    ".note,small{color:var(--soft)}.note{font-size:.9rem;margin:.3rem 0}.wide{overflow-x:auto}\n"
+    "table{border-collapse:collapse;margin:.8rem 0;font-variant-numeric:tabular-nums}"
+    "th,td{padding:.3rem .9rem;border-bottom:1px solid var(--rule);text-align:right;vertical-align:top}"
+    "tbody th{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}"
+    "th:first-child{text-align:left;padding-left:0}tbody tr:hover{background:var(--card)}b{color:var(--c0)}"
+    ".how.how{text-align:left}td.how{color:var(--soft);font-size:.85rem}td.y{color:var(--c2);font-weight:600}td.n{"
+    "color:var("
+    "--c1)}td.u{color:var(--soft)}\n"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.2rem;margin:1rem 0}"
+    "svg{width:100%;max-width:44rem;background:var(--card);border-radius:8px}svg text{font:12px "
+    "system-ui,sans-serif;"
+    "fill:var(--soft)}svg text.title{font-size:15px;font-weight:600;fill:var(--ink)}"
+    ".grid{stroke:var(--rule)}.axis{stroke:var(--soft)}.line{fill:none!important;stroke-width:2}"
+    "nav a{color:var(--c0);margin-right:1rem}\n"
+    ".s0{fill:var(--c0);stroke:var(--c0)}.s1{fill:var(--c1);stroke:var(--c1)}.s2{fill:var(--c2);stroke:var(--c2)}"
+    ".s3{fill:var(--c3);stroke:var(--c3)}.s4{fill:var(--c4);stroke:var(--c4)}.s5{fill:var(--c5);stroke:var(--c5)}"
+    ".s6{fill:var(--c6);stroke:var(--c6)}.s7{fill:var(--c7);stroke:var(--c7)}"
+    ".plain{fill:var(--c7);opacity:.45}.paper{fill:var(--back);stroke:var(--ink);stroke-width:1.5}.whisker{stroke:"
+    "var(--ink)}\n"
+    "@media(max-width:30rem){.figures{grid-template-columns:1fr}}\n";

@@ -1,7 +1,7 @@
 /* plot.h - small SVG charts for a page: lines, bars, and ladders of systems. Colours are classes of the page's
  * style (s0 to s7) and follow light or dark mode; each series also has its own mark. */
-#ifndef INMO_LAB_PLOT_H
-#define INMO_LAB_PLOT_H
+#ifndef INMO_BASE_PLOT_H
+#define INMO_BASE_PLOT_H
 
 #include "base/text.h"
 
@@ -11,6 +11,7 @@ struct inmo_plot_series {
     const double *spread;  // (count) drawn as an error bar; NULL: none
     const double *other;   // (count) reference values, drawn as diamonds; NULL or not finite: none
     size_t count;
+    int marks_only; /* 1: no line between the marks, x in any order */
 };
 struct inmo_plot {
     const char *title, *x, *y;
@@ -30,5 +31,8 @@ struct inmo_plot_step {
 };
 /* Horizontal bars from 0, one per label in the given order; reference values are diamonds. */
 void inmo_plot_ladder(struct inmo_text *text, const char *title, const struct inmo_plot_step *step, size_t count);
+
+/* Style sheet of a page with such charts. */
+extern const char inmo_plot_style[];
 
 #endif

@@ -1,0 +1,128 @@
+/* kept.c - what filters and splits have left out of a data set, in words and as JSON. It is in the record of the
+ * data set (its description), so a prepared directory tells as much as a log that was just read. */
+#include "common.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The counts of the record, in the order in which they are told. */
+static const struct {
+    const char *name;
+    const char *words; /* after the number; NULL: by the rating threshold */
+} reason[] = {
+    {"low_rating_lines", NULL},
+    {"seen_lines", "only seen"},
+    {"negative_lines", "negative"},
+    {"cancelled", "taken back by them"},
+    {"other_lines", "of other event types"},
+    {"bad_lines", "in bad lines"},
+    {"below_k_core", "below the k-core"},
+    {"duplicates", "repeated"},
+};
+enum { REASONS = sizeof reason / sizeof *reason, REPEATED = REASONS - 1, BAD = 5 };
+
+struct kept {
+    int64_t left_out[REASONS], all, kept, seen;
+    int64_t users, items; /* without training interactions */
+    char rated[64];       /* "rated 3 or less" */
+};
+
+static int64_t whole(const json_t *object, const char *key)
+{
+    return (int64_t)json_integer_value(json_object_get(object, key));
+}
+
+/* Users and items of the data set without training interactions, and those it knows by name only. */
+static void count_untrained(const struct inmo_dataset *dataset, struct kept *kept)
+{
+    struct inmo_interactions train;
+    struct inmo_id_table users, items;
+    unsigned char *trained;
+    inmo_dataset_part(dataset, "train", &train);
+    inmo_dataset_extra_ids(dataset, &users, &items);
+    kept->users = users.count;
+    kept->items = items.count + train.items;
+    for (int64_t u = 0; u < train.users; u++)
+        kept->users += train.offset[u] == train.offset[u + 1];
+    trained = calloc((size_t)train.items + 1, 1);
+    for (int64_t e = 0; e < train.count && trained; e++) {
+        kept->items -= !trained[train.item[e]];
+        trained[train.item[e]] = 1;
+    }
+    if (!trained)
+        kept->items = items.count;
+    free(trained);
+}
+
+static void count(const struct inmo_dataset *dataset, struct kept *kept)
+{
+    struct inmo_dataset_info info;
+    const char *threshold;
+    json_t *record;
+    inmo_dataset_info(dataset, &info);
+    record = cli_json_parsed(info.description);
+    threshold = json_string_value(json_object_get(record, "positive_rating"));
+    *kept = (struct kept){.kept = whole(record, "interactions"), .seen = whole(record, "seen")};
+    kept->all = kept->kept;
+    for (int n = 0; n < REASONS; n++) {
+        int of_kept =
+            !strcmp(reason[n].name, "cancelled") || !strcmp(reason[n].name, "below_k_core") || n == REPEATED;
+        kept->left_out[n] = whole(record, reason[n].name);
+        if (of_kept)
+            kept->kept -= kept->left_out[n];
+        else
+            kept->all += kept->left_out[n];
+    }
+    snprintf(kept->rated, sizeof kept->rated, "rated %s%s",
+             !threshold || strncmp(threshold, ">= ", 3) == 0 ? "below " : "",
+             !threshold                          ? "the threshold"
+             : strncmp(threshold, ">= ", 3) == 0 ? threshold + 3
+                                                 : "3 or less");
+    count_untrained(dataset, kept);
+    if (strcmp(info.scenario, "transductive") != 0)
+        kept->users = kept->items = 0; /* to be without is what the scenario is about */
+    json_decref(record);
+}
+
+void cli_say_kept(const struct inmo_dataset *dataset)
+{
+    struct kept kept;
+    char text[600] = "", a[32], b[32];
+    size_t at = 0;
+    int any = 0;
+    count(dataset, &kept);
+    for (int n = 0; n < REASONS; n++)
+        any |= n != REPEATED && n != BAD && kept.left_out[n] > 0; /* repeats are no loss, bad lines were told */
+    for (int n = 0; n < REASONS && at < sizeof text; n++)
+        if (kept.left_out[n] > 0)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s", at ? ", " : "",
+                                   cli_thousands(kept.left_out[n], a),
+                                   reason[n].words ? reason[n].words : kept.rated);
+    if (any)
+        cli_note(INMO_NOTE, "kept %s of %s interactions: %s", cli_thousands(kept.kept, a),
+                 cli_thousands(kept.all, b), text);
+    if (kept.seen > 0)
+        cli_note(INMO_NOTE, "%s of those are seen, not liked: never recommended to the same user",
+                 cli_thousands(kept.seen, a));
+    if (kept.users > 0 || kept.items > 0)
+        cli_note(
+            INMO_NOTE,
+            "%s user%s and %s item%s have no training interactions: they are known by name, and such users get "
+            "the most popular items",
+            cli_thousands(kept.users, a), kept.users == 1 ? "" : "s", cli_thousands(kept.items, b),
+            kept.items == 1 ? "" : "s");
+}
+
+json_t *cli_kept_json(const struct inmo_dataset *dataset)
+{
+    struct kept kept;
+    json_t *left_out = json_object();
+    count(dataset, &kept);
+    for (int n = 0; n < REASONS; n++)
+        if (kept.left_out[n] > 0)
+            json_object_set_new(left_out, reason[n].name, json_integer(kept.left_out[n]));
+    return json_pack("{sI sI so sI sI sI}", "interactions", (json_int_t)kept.kept, "of", (json_int_t)kept.all,
+                     "left_out", left_out, "seen", (json_int_t)kept.seen, "users_without_training",
+                     (json_int_t)kept.users, "items_without_training", (json_int_t)kept.items);
+}
