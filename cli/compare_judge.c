@@ -7,25 +7,31 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A model that was trained on what it is to predict is not judged: on the test part its scores would mean nothing,
- * and on the validation part the choice of the best. */
+/* A model that was trained on what it is to predict is not judged. */
 static enum inmo_status check_leaks(const struct inmo_model *model, const struct inmo_dataset *dataset,
                                     struct inmo_error *error)
 {
-    static const char *const part[] = {"test", "valid"}, *const name[] = {"test", "validation"};
-    enum inmo_status status = INMO_OK;
+    struct inmo_leaks leaks = {0};
+    enum inmo_status status = inmo_evaluate_leaks(model, dataset, "test", &leaks, error);
 
-    for (int n = 0; n < 2 && !status; n++) {
-        struct inmo_leaks leaks = {0};
-        status = inmo_evaluate_leaks(model, dataset, part[n], &leaks, error);
-        if (!status && leaks.trained > 0)
-            status = cli_fail(error, INMO_INPUT, "it was trained on %lld of the %lld %s interactions",
-                              (long long)leaks.trained, (long long)leaks.interactions, name[n]);
-        else if (!status && !n && leaks.validated > 0)
-            status = cli_fail(error, INMO_INPUT, "it was validated with %lld of the %lld test interactions",
-                              (long long)leaks.validated, (long long)leaks.interactions);
-    }
+    if (!status && leaks.trained > 0)
+        status = cli_fail(error, INMO_INPUT, "it was trained on %lld of the %lld test interactions",
+                          (long long)leaks.trained, (long long)leaks.interactions);
+    else if (!status && leaks.validated > 0)
+        status = cli_fail(error, INMO_INPUT, "it was validated with %lld of the %lld test interactions",
+                          (long long)leaks.validated, (long long)leaks.interactions);
     return status;
+}
+
+/* The best is chosen by the validation part: inmo_evaluate knows who was trained on it, and who has it only in the
+ * graph. There is nothing like --allow-leaks here to point to. */
+static void say_valid_leaks(const struct inmo_model *model, const struct inmo_dataset *dataset,
+                            struct inmo_error *error)
+{
+    struct inmo_leaks leaks = {0};
+    if (!inmo_evaluate_leaks(model, dataset, "valid", &leaks, NULL) && leaks.trained > 0)
+        cli_fail(error, INMO_INPUT, "it was trained on %lld of the %lld validation interactions",
+                 (long long)leaks.trained, (long long)leaks.interactions);
 }
 
 static enum inmo_status judge_part(const struct inmo_model *model, const struct inmo_dataset *dataset,
@@ -71,8 +77,11 @@ enum inmo_status cli_compare_judge(struct contestant *one, const struct inmo_dat
     }
     if (!status)
         status = check_leaks(model, dataset, error);
-    if (!status)
+    if (!status) {
         status = judge_part(model, dataset, settings, "valid", &valid, error);
+        if (status == INMO_INPUT)
+            say_valid_leaks(model, dataset, error);
+    }
     if (!status)
         status = judge_part(model, dataset, settings, "test", &test, error);
     if (!status) {

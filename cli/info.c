@@ -52,6 +52,26 @@ static void print_choice(const json_t *entry)
     }
 }
 
+/* Prints what was done with the part that settings were chosen by. */
+static void print_refit(const json_t *refit)
+{
+    char number[32];
+    json_int_t held_out = json_integer_value(json_object_get(refit, "held-out"));
+    const char *how = json_string_value(json_object_get(refit, "how"));
+    const json_t *epochs = json_object_get(refit, "epochs");
+    if (!how)
+        return;
+    printf("refit\n  ");
+    if (held_out > 0)
+        printf("chosen on %s interactions held out, ", cli_thousands(held_out, number));
+    else
+        printf("chosen on the validation part, ");
+    printf("ndcg@20 %.4f; then %s\n", json_number_value(json_object_get(refit, "ndcg@20")),
+           strcmp(how, "graph") == 0 ? "the same parameters on the graph of everything"
+           : epochs                  ? "trained again on everything, for as many epochs"
+                                     : "solved again on everything");
+}
+
 /* Prints the training record: what was chosen; the number of epochs, the first and the last. */
 static void print_record(const char *text)
 {
@@ -59,7 +79,9 @@ static void print_record(const char *text)
     size_t count;
 
     if (json_object_get(json_array_get(record, 0), "chosen")) {
-        print_choice(json_array_get(record, 0));
+        if (json_object_size(json_object_get(json_array_get(record, 0), "chosen")))
+            print_choice(json_array_get(record, 0));
+        print_refit(json_object_get(json_array_get(record, 0), "refit"));
         json_array_remove(record, 0);
     }
     count = json_array_size(record);

@@ -45,8 +45,8 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_table(options, rows, sizeof rows / sizeof *rows, settings);
     cli_add_training(options, &settings->training, count, NULL);
     cli_add_table(options, run_rows, sizeof run_rows / sizeof *run_rows, settings);
-    /* A raw log needs no test part; the validation part is needed for early stopping. */
-    cli_add_data(options, &settings->data, "90/10/0");
+    /* A raw log needs no test part, and training holds out by itself what it chooses by. */
+    cli_add_data(options, &settings->data, "100/0/0");
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
@@ -163,6 +163,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         checkpoint = cli_format("%s.checkpoint", settings->output);
         settings->training.train.checkpoint = checkpoint;
     }
+    settings->data.prepare.hold_out = 0; /* training's option of this name does it, whatever the data */
     status = cli_check_output(settings->output, 1, error);
     if (!status && !inmo_is_written_into(settings->output))
         status = inmo_lock_output(settings->output, &lock, error);
@@ -218,9 +219,11 @@ const struct cli_command cli_train = {
     .arguments = "DATA...",
     .summary = "train a model on a data set or raw logs",
     .description =
-        "Trains on DATA, a prepared directory or one or more raw logs (then the options for logs apply, "
-        "and the split is 90/10/0 percent), keeps the epoch with the best validation NDCG@20 and writes the "
-        "model.\n\nCtrl-C writes a checkpoint and prints the command that continues. The defaults shown "
+        "Trains on DATA, a prepared directory or one or more raw logs (then the options for logs apply, and "
+        "everything is for training), keeps the epoch with the best validation NDCG@20 and writes the "
+        "model. Data without a validation part have one held out meanwhile (--hold-out); the model has all "
+        "interactions in the end (--refit).\n\nCtrl-C writes a checkpoint and prints the command that continues. "
+        "The defaults shown "
         "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another."
         "\n\nWith --from, an "
         "earlier model's parameters are the start, matched by id, its settings and the way its log was "

@@ -415,6 +415,8 @@ struct inmo_train_options {
     int patience;              /* stop after this many epochs without a better validation score */
     int eval_every;            /* epochs between validations */
     int valid_users;           /* validation looks at so many users, chosen by chance; 0: at all */
+    double hold_out;           /* without a validation part: share of train held out to choose by; 0: none */
+    const char *refit;         /* auto|none|graph|train: what becomes of the validation part in the end */
     double max_seconds;        /* stop after this wall time; 0 (default): no limit */
     uint64_t seed;             /* default 1 */
     const char *checkpoint;    /* file for checkpoints; default NULL: none */
@@ -457,12 +459,18 @@ struct inmo_train_report {
     const char *stopped;      /* "epochs", "patience", "max-seconds", "closed-form" */
 };
 
-/* Trains on the training part and keeps the epoch with the best validation NDCG@20. If interrupted, writes a
- * checkpoint and returns INMO_INTERRUPTED. With from, interactions that the earlier model was trained on are not
- * validated with: they stay in training, and what it was validated on stays in validation. report may be NULL.
- * Errors: USAGE (an option out of bounds, or other than that of the earlier model), INPUT (no interactions; test
- * interactions that the earlier model was trained on), UNSUPPORTED (a warm start of a model that does not learn by
- * steps), NUMERIC, IO, FORMAT (checkpoint of other data or options), MEMORY, INTERRUPTED. */
+/* Trains on the training part and keeps the epoch with the best validation NDCG@20. Without a validation part,
+ * hold_out of the training part stands in for it, unless the model has nothing to choose. Then refit: "graph" keeps
+ * the parameters and lets the model have all interactions, train and valid, as its graph, with links solved on them
+ * (models with templates); "train" trains again, on all of them, for as many epochs and with the settings chosen;
+ * "auto" is train for what was held out here (graph, if possible, with more than 2^17 interactions), and graph, if
+ * possible, for a validation part of the data; none in a run of less than 20 seconds (max_seconds). report is of
+ * the first pass, but for the time and the loss. If interrupted, writes a checkpoint and returns INMO_INTERRUPTED.
+ * With from, interactions that the earlier model has in training are not validated with: they stay in training, and
+ * what it was validated on stays in validation. report may be NULL. Errors: USAGE (an option out of bounds, or
+ * other than that of the earlier model), INPUT (no interactions; test interactions that the earlier model was
+ * trained on), UNSUPPORTED (a warm start of a model that does not learn by steps), NUMERIC, IO, FORMAT (checkpoint
+ * of other data or options), MEMORY, INTERRUPTED. */
 INMO_API enum inmo_status inmo_train(const struct inmo_dataset *dataset, const struct inmo_train_options *options,
                                      const struct inmo_hooks *hooks, struct inmo_model **model,
                                      struct inmo_train_report *report, struct inmo_error *error);

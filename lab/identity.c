@@ -84,6 +84,7 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     if (options->epochs > 0)
         run->options.epochs = options->epochs;
     run->options.max_seconds = options->max_seconds;
+    run->options.refit = "none";        /* as in the paper's protocol */
     run->options.walks = system->walks; /* the paper's methods have no walks, whatever the recipe */
     if (system->templates > 0)
         run->options.user_templates = run->options.item_templates = system->templates;

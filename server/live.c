@@ -25,7 +25,7 @@ static void say(const struct live *live, enum inmo_level level, const char *form
         live->options.log(live->options.context, level, text);
 }
 
-/* ---- Holding --------------------------------------------------------------------------------------------------- */
+/* ---- Holding ------------------------------------------------------------------------------------------------- */
 
 struct ledger *live_ledger(const struct live *live)
 {
@@ -90,7 +90,7 @@ void live_swap_in(struct live *live, struct live_model *model)
     live_release(live, before);
 }
 
-/* ---- Applying -------------------------------------------------------------------------------------------------- */
+/* ---- Applying ------------------------------------------------------------------------------------------------ */
 
 void live_apply(struct live *live, const struct store_change *changes, size_t count)
 {
@@ -128,7 +128,7 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
     pthread_mutex_unlock(&live->apply);
 }
 
-/* ---- The janitor ----------------------------------------------------------------------------------------------- */
+/* ---- The janitor --------------------------------------------------------------------------------------------- */
 
 static void free_retired(struct live *live)
 {
@@ -201,7 +201,7 @@ static void *janitor(void *context)
     return NULL;
 }
 
-/* ---- Start and end --------------------------------------------------------------------------------------------- */
+/* ---- Start and end ------------------------------------------------------------------------------------------- */
 
 /* At the start: fills the ledger; the view comes later. */
 static int first_row(void *context, const struct store_change *change)

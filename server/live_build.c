@@ -1,11 +1,11 @@
-/* live_build.c - see live.h: a view of a model on everything that was chosen and not forgotten; popularity until there is
- * a model; notes of what a view under construction has yet to hear. */
+/* live_build.c - see live.h: a view of a model on everything that was chosen and not forgotten; popularity until
+ * there is a model; notes of what a view under construction has yet to hear. */
 #include "server/live_inside.h"
 
 #include "base/memory.h"
 #include "base/status.h"
 
-/* ---- Notes of what happened ----------------------------------------------------------------------------------- */
+/* ---- Notes of what happened ---------------------------------------------------------------------------------- */
 
 void deeds_free(struct deeds *deeds)
 {
@@ -66,7 +66,7 @@ enum inmo_status deeds_tell(struct inmo_view *view, const struct deeds *deeds, s
     return status;
 }
 
-/* ---- Building -------------------------------------------------------------------------------------------------- */
+/* ---- Building ------------------------------------------------------------------------------------------------ */
 
 /* Everything that was chosen, as a log; NULL when there is nothing. */
 static enum inmo_status log_of_choices(const struct live *live, struct inmo_log **log, struct inmo_error *error)

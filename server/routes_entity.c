@@ -17,7 +17,8 @@ static void answer_affected(struct request *request)
     if (deed == STORE_DELETE_USER || deed == STORE_DELETE_ITEM)
         rows = rows > 0;
     metrics_count(request->server->metrics,
-                  deed == STORE_PUT_USER || deed == STORE_DELETE_USER ? METRICS_USERS_CHANGED : METRICS_ITEMS_CHANGED,
+                  deed == STORE_PUT_USER || deed == STORE_DELETE_USER ? METRICS_USERS_CHANGED
+                                                                      : METRICS_ITEMS_CHANGED,
                   (uint64_t)rows);
     request_affected(request, rows);
 }

@@ -330,9 +330,10 @@ static void *follower(void *context)
     return NULL;
 }
 
-/* ---- Signals ----------------------------------------------------------------------------------------------------- */
+/* ---- Signals ------------------------------------------------------------------------------------------------- */
 
-/* Handlers, not sigtimedwait: OpenBLAS has threads before main begins, which do not block signals and would get them. */
+/* Handlers, not sigtimedwait: OpenBLAS has threads before main begins, which do not block signals and would get
+ * them. */
 static sem_t signalled;
 static volatile sig_atomic_t end_wanted, reload_wanted;
 

@@ -343,6 +343,7 @@ static inline struct inmo_train_options small_options(const char *model)
     options.learning_rate = 0.02;
     options.epochs = 3;
     options.pretrain = options.pretrain > 0; /* of each half */
+    options.hold_out = 0;                    /* one pass on what is given; test_refit.c has the rest */
     return options;
 }
 

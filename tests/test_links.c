@@ -195,9 +195,10 @@ static void check_newcomer(const struct inmo_model *model, const struct inmo_tra
     for (int32_t j = 0; j < links->items; j++)
         found += inmo_links_between(links, j, item) != 0;
     assert_true(found > 0);
-    must(inmo_links_solve(view->snapshot->graph,
-                          &(struct inmo_link_rule){7, options->link_ridge, 1, options->popularity}, NULL, NULL,
-                          &solved, &error));
+    must(inmo_links_solve(
+        view->snapshot->graph,
+        &(struct inmo_link_rule){7, options->link_ridge, model->link_rule.share, options->popularity}, NULL, NULL,
+        &solved, &error));
     for (int32_t j = 0; j < links->items; j++)
         assert_near(inmo_links_between(links, j, item), model->links * (double)inmo_links_between(solved, j, item),
                     1e-6);

@@ -85,7 +85,7 @@ static void test_what_is_taken_over(void **state)
 {
     struct inmo_dataset *data = grouped_dataset(48, 80, 10, "70/10/20");
     struct inmo_train_options options = small_options("neumf");
-    struct inmo_learner_setup setup = {data, &options, inmo_model_kind_find("neumf"), NULL, NULL, NULL};
+    struct inmo_learner_setup setup = {data, data, &options, inmo_model_kind_find("neumf"), NULL, NULL, NULL};
     struct inmo_learner *learner = NULL;
     struct inmo_error error = {0};
     struct inmo_neumf net;
@@ -127,7 +127,7 @@ static void test_score_of_a_stage(void **state)
 {
     struct inmo_dataset *data = grouped_dataset(48, 80, 10, "70/10/20");
     struct inmo_train_options options = small_options("neumf");
-    struct inmo_learner_setup setup = {data, &options, inmo_model_kind_find("neumf"), NULL, NULL, NULL};
+    struct inmo_learner_setup setup = {data, data, &options, inmo_model_kind_find("neumf"), NULL, NULL, NULL};
     struct inmo_learner *learner = NULL;
     struct inmo_error error = {0};
     (void)state;

@@ -69,6 +69,7 @@ static struct inmo_train_options options_of(const json_t *golden)
     size_t count;
     const struct inmo_setting *table = inmo_train_settings(&count);
     must(inmo_train_options_init(&options, json_string_value(json_object_get(golden, "model")), NULL, &error));
+    options.hold_out = 0;
     for (size_t n = 0; n < count; n++) {
         json_t *value = json_object_get(golden, table[n].name);
         void *field = (char *)&options + table[n].offset;

@@ -79,6 +79,12 @@ class Model:
         """How its log was read ("reading") and split ("options"), and of a warm start the earlier model ("from"), if known."""
         return dict(json.loads(lib.model_origin(self._pointer) or b"{}"))
 
+    @property
+    def refit(self) -> Dict[str, Any]:
+        """What became of the interactions that settings were chosen by: how, held-out, epochs, ndcg@20; empty: nothing."""
+        first: Dict[str, Any] = next(iter(json.loads(self._info().record)), {})
+        return dict(first.get("refit", {}))
+
     def _id_list(self, of_items: bool) -> List[str]:
         if of_items not in self._ids:
             users, items = library.IdTable(), library.IdTable()
@@ -250,19 +256,19 @@ def load(path: Any) -> Model:
     return Model(pointer)
 
 
-def _data_for_training(data: Any, options: Dict[str, Any], progress: Optional[bool]) -> Dataset:
-    """As the program: a prepared directory, or a raw log that is split 90/10/0."""
+def _data_for_training(data: Any, options: Dict[str, Any], progress: Optional[bool], split: str) -> Dataset:
+    """As the program: a prepared directory, or a raw log that is split like this."""
     if isinstance(data, Dataset):
         for word in options:
             raise UsageError(f"`{word.replace('_', '-')}` has no effect: the data set is prepared already")
         return data
     if isinstance(data, (str, bytes, os.PathLike)) and os.path.isdir(data):
-        return _data_for_training(open_dataset(data), options, progress)
+        return _data_for_training(open_dataset(data), options, progress, split)
     if hasattr(data, "tocsr"):
         from ._data import dataset
 
-        return dataset(data, **{"split": "90/10/0", **options})
-    return prepare(data, progress, **{"split": "90/10/0", **options})
+        return dataset(data, **{"split": split, **options})
+    return prepare(data, progress, **{"split": split, **options})
 
 
 def training_options(
@@ -317,7 +323,8 @@ def train(
     """Trains a model on a :class:`Dataset`, a prepared directory, a sparse matrix, or anything that :func:`prepare` takes.
 
     Options are those of ``inmo train``, with underscores: ``inmo.options("train", model=...)`` lists them with their defaults for
-    a model. Raw data is split 90/10/0 first, and takes the options of reading and preparing, too. Ctrl-C stops with a
+    a model. Raw data is all for training, and takes the options of reading and preparing, too. Data without a validation
+    part have one held out meanwhile (``hold_out``), and in the end the model has everything (``refit``). Ctrl-C stops with a
     KeyboardInterrupt; with ``checkpoint="file"``, the same call with ``resume=True`` goes on. ``callback`` is told stage, done,
     total, seconds, loss and validation score now and then; what it raises ends the training. ``titles`` is a file with ids, titles
     and any further columns of items, which the model keeps. ``from_="file"`` is a warm start: the parameters of that model, matched
@@ -340,7 +347,7 @@ def train(
     if titles is not None:
         lib.titles_read(os.fsencode(titles), None, names)
     keeper = Owner(names, lib.titles_free)
-    data = _data_for_training(data, {**to_read, **to_prepare}, progress)
+    data = _data_for_training(data, {**to_read, **to_prepare}, progress, "100/0/0")
     filled = training_options(model, recipe, like, {**aliases, **to_train}, data)
     pointer, report = c.c_void_p(), library.TrainReport()
     with Watch(progress, callback) as watch:
@@ -433,7 +440,7 @@ def tune(
     to_tune, to_train, to_read, to_prepare = split_options(options, "tune", "train", "read", "prepare")
     for name in names:
         training_options(name, recipe, None, to_train)
-    data = _data_for_training(data, {**to_read, **to_prepare}, progress)
+    data = _data_for_training(data, {**to_read, **to_prepare}, progress, "90/10/0")
     filled = Options("tune", to_tune)
     fixed = [training_options(name, recipe, like, to_train, data) for name in names]
     blocks = c.create_string_buffer(b"".join(one.block.raw for one in fixed), sum(len(one.block) for one in fixed))

@@ -73,8 +73,19 @@ def test_progress_on_request(data, capsys, monkeypatch):
 def test_logging(caplog):
     pairs = [(user, item) for user in range(30) for item in range(20) if (user + item) % 3]
     with caplog.at_level(logging.INFO, "inmo"):
-        inmo.train(inmo.prepare(pairs, split="100/0/0"), model="mf", dim=4, epochs=1)
+        inmo.train(inmo.prepare(pairs, split="100/0/0"), model="mf", dim=4, epochs=1, hold_out=0)
     assert any("no validation part" in record.message and record.levelno == logging.WARNING for record in caplog.records)
+
+
+def test_held_out_and_refitted():
+    """Without a validation part one is held out, and the model has everything in the end."""
+    pairs = [(user, item) for user in range(30) for item in range(20) if (user + item) % 3]
+    for model, hold_out in (("mf", 0.1), ("inmo-mf", 0.2)):
+        trained = inmo.train(pairs, model=model, dim=4, epochs=2, hold_out=hold_out)
+        assert trained.info["interactions"] == len(pairs)
+        assert trained.report["best_epoch"] >= 0 and trained.refit["how"] == "train"
+        assert abs(trained.refit["held-out"] / len(pairs) - hold_out) < 0.05
+        assert inmo.train(pairs, model=model, dim=4, epochs=2, refit="none").refit == {}
 
 
 def test_tables_in():

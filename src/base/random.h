@@ -36,6 +36,7 @@ enum inmo_stream {
     INMO_STREAM_PROVIDER_INIT = 24, /* initial values of a provider's weights */
     INMO_STREAM_KEYS = 25,          /* sampled keys of idcf */
     INMO_STREAM_HEAD_ANEW = 26,     /* a head's parameters when its pretrained parts are joined */
+    INMO_STREAM_HOLD_OUT = 27,      /* what training holds out of a data set without a validation part */
 };
 
 static inline uint64_t inmo_mix64(uint64_t x)

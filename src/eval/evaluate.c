@@ -3,6 +3,7 @@
  * Interactions used for the test part (for validation in brackets):
  *
  *     graph     train, and later unless without_new   (train)
+ *               and valid, if the model has it (train/refit.h)
  *     masked    train, later, valid                   (train), and what was seen with mask_seen
  *     truth     test                                  (valid)
  *
@@ -325,7 +326,8 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     struct inmo_model as_asked = *model; /* a shallow copy: only walks and links may change */
     struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
-    const struct inmo_csr *lists[2] = {&data->train, &data->later};
+    const struct inmo_csr *lists[3] = {&data->train};
+    size_t list_count = 1;
     const struct inmo_csr *masked[] = {&data->valid, &data->later, &data->aside};
     struct inmo_leaks leaks;
     struct inmo_csr seen = {0};  // among the data set's own users and items
@@ -383,12 +385,18 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
         status = inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
         goto done;
     }
+    if (is_test && !options->without_new)
+        lists[list_count++] = &data->later;
+    if (is_test && model->refitted)
+        lists[list_count++] = &data->valid;
+    if (!is_test && model->refitted == INMO_REFIT_GRAPH)
+        as_asked.linked = NULL; /* vectors have not seen this part, but links have: they are solved without it */
     inference_start = inmo_now();
-    status = inmo_graph_build(data->users.count, data->items.count, lists, is_test && !options->without_new ? 2 : 1,
-                              &run.graph, error);
+    status = inmo_graph_build(data->users.count, data->items.count, lists, list_count, &run.graph, error);
     if (!status)
         status = inmo_model_bind(model, run.graph, &data->users, &data->items, &run.bound, error);
-    if (!status && !options->allow_leaks) {
+    /* What is only in the graph of a refitted model was not learned from (train/refit.h). */
+    if (!status && !options->allow_leaks && (is_test || model->refitted != INMO_REFIT_GRAPH)) {
         inmo_leaks_count(model, run.bound.model_user, run.bound.model_item, run.truth, &leaks);
         status = inmo_leaks_check(&leaks, is_test, error);
     }

@@ -59,6 +59,10 @@ static inline int inmo_kind_takes_walks(const struct inmo_model_kind *kind)
 /* Default number of walk neighbours kept for each item (score/walk.h). */
 enum { INMO_WALK_NEIGHBOURS = 30 };
 
+/* What a model has of the part that its settings were chosen by (train/refit.h): nothing; it is in its graph; it
+ * was trained on it. */
+enum inmo_refitted { INMO_REFIT_NONE, INMO_REFIT_GRAPH, INMO_REFIT_TRAIN };
+
 struct inmo_model {
     const struct inmo_model_kind *kind;
     int dim, layers; /* columns of e */
@@ -72,6 +76,7 @@ struct inmo_model {
     struct inmo_links *linked;                   // among the model's items; NULL: not solved yet
     int alpha_one;                               /* 1: outside training alpha is 1 instead of alpha_reached */
     int shared_attention;                        /* idcf: see struct inmo_binding */
+    enum inmo_refitted refitted;                 /* what it has of the validation part */
     struct inmo_idmap users, items;              // those with training interactions
     struct inmo_csr train, valid;                // among them
     struct inmo_idmap extra_users, extra_items;  // known by name only: without training interactions

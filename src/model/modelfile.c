@@ -84,6 +84,9 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         metadata[about++] = (struct inmo_metadata){"preparation", model->preparation};
     if (model->origin)
         metadata[about++] = (struct inmo_metadata){"origin", model->origin};
+    if (model->refitted)
+        metadata[about++] =
+            (struct inmo_metadata){"refit", model->refitted == INMO_REFIT_GRAPH ? "graph" : "train"};
     snprintf(dim, sizeof dim, "%d", model->dim);
     snprintf(layers, sizeof layers, "%d", model->layers);
     inmo_format(alpha, sizeof alpha, "%.17g", model->alpha_reached);
@@ -278,6 +281,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *attention = inmo_tensorfile_metadata(model->file, "attention");
     const char *origin = inmo_tensorfile_metadata(model->file, "origin");
     const char *preparation = inmo_tensorfile_metadata(model->file, "preparation");
+    const char *refit = inmo_tensorfile_metadata(model->file, "refit");
     if (!name || !dim || !layers || !alpha || !eval_alpha || !configuration || !record)
         return bad(path, "its description is incomplete", error);
     model->kind = inmo_model_kind_find(name);
@@ -285,6 +289,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         return inmo_fail(error, INMO_FORMAT, "%s holds a '%s', which this program does not know", path, name);
     model->alpha_one = strcmp(eval_alpha, "one") == 0;
     model->shared_attention = attention && strcmp(attention, "shared") == 0;
+    model->refitted = !refit ? INMO_REFIT_NONE : strcmp(refit, "graph") == 0 ? INMO_REFIT_GRAPH : INMO_REFIT_TRAIN;
     /* Files written before --popularity, --walks and --links lack these values. */
     if (!whole_number(dim, 1, 8192, &model->dim) || !whole_number(layers, 0, 16, &model->layers) ||
         !real_number(alpha, 0, 1, &model->alpha_reached) ||

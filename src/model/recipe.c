@@ -122,6 +122,8 @@ void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_mod
         .eval_every = 1,
         .seed = 1,
         .checkpoint_seconds = 60,
+        .hold_out = 0.1,
+        .refit = "none",
     };
 }
 
@@ -158,6 +160,8 @@ void inmo_recipe_take(struct inmo_train_options *options, const struct inmo_mode
         options->eval_alpha = "next"; /* the authors' runs anneal after an epoch, before they validate it */
     if (fast)
         kind->fast.take(options, kind);
+    if (fast)
+        options->refit = "auto";
     if (kind->system && kind->system->defaults)
         kind->system->defaults(options, recipe);
 }

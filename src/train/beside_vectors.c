@@ -24,12 +24,15 @@ static int is_hurried(const struct inmo_train_options *options)
 /* Weights where there is no validation part to choose by. */
 enum { PLAIN_WALKS = 4 };
 
+/* A ridge that is given gets the share that it would have if it had been chosen. */
 static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
 {
     struct inmo_link_rule rule = inmo_link_rule_default(options->popularity);
     rule.k = options->link_neighbours;
-    if (options->link_ridge > 0)
+    if (options->link_ridge > 0) {
         rule.ridge = options->link_ridge;
+        rule.share = rule.ridge <= ridges[0].ridge ? ridges[0].share : rule.share;
+    }
     return rule;
 }
 
@@ -126,15 +129,17 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
 }
 
 /* The links in the numbers of the model, which has only items with training interactions, in the same order. */
-static struct inmo_links *renumber(const struct inmo_links *links, const struct inmo_graph *graph,
+static struct inmo_links *renumber(const struct inmo_links *links, const struct inmo_csr *train,
                                    const struct inmo_model *model)
 {
     struct inmo_links *made = inmo_links_new(model->items.count, inmo_links_count(links));
-    int32_t *number = inmo_alloc((size_t)graph->items, sizeof *number), kept = 0;
+    int32_t *number = inmo_alloc_zero((size_t)train->columns, sizeof *number), kept = 0;
     int64_t at = 0;
-    for (int32_t i = 0; number && i < graph->items; i++)
-        number[i] = inmo_graph_degree(graph, graph->users + i) > 0 ? kept++ : -1;
-    for (int32_t j = 0; made && number && j < graph->items; j++) {
+    for (int64_t e = 0; number && e < inmo_csr_count(train); e++)
+        number[train->column[e]] = 1;
+    for (int32_t i = 0; number && i < train->columns; i++)
+        number[i] = number[i] ? kept++ : -1;
+    for (int32_t j = 0; made && number && j < train->columns; j++) {
         if (number[j] < 0)
             continue;
         for (int64_t e = links->offset[j]; e < links->offset[j + 1]; e++, at++) {
@@ -151,18 +156,25 @@ static struct inmo_links *renumber(const struct inmo_links *links, const struct 
     return made;
 }
 
-enum inmo_status inmo_beside_finish(const struct inmo_graph *graph, const struct inmo_hooks *hooks,
+enum inmo_status inmo_beside_finish(const struct inmo_dataset *data, const struct inmo_hooks *hooks,
                                     struct inmo_links *links, const struct inmo_beside_choice *choice,
                                     struct inmo_model *model, struct inmo_error *error)
 {
+    const struct inmo_csr *lists[1] = {&data->train};
+    struct inmo_graph *graph = NULL;
     enum inmo_status status = INMO_OK;
     model->walks = choice->weights.walks;
     model->links = choice->weights.links;
     model->link_rule = choice->rule;
-    if (!links && model->links > 0)
-        status = inmo_links_solve(graph, &choice->rule, NULL, hooks, &links, error);
+    if (!links && model->links > 0) {
+        /* not training's graph, which may have its nodes in another order */
+        status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, error);
+        if (!status)
+            status = inmo_links_solve(graph, &choice->rule, NULL, hooks, &links, error);
+        inmo_graph_free(graph);
+    }
     if (!status && model->links > 0) {
-        model->linked = renumber(links, graph, model);
+        model->linked = renumber(links, &data->train, model);
         if (!model->linked)
             status = inmo_fail_memory(error, "the links between items");
     }

@@ -27,8 +27,9 @@ enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
 /* Replaces what was to be chosen in the options, says so to the hooks, and writes it into the record (choose.h). */
 enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,
                                   const struct inmo_hooks *hooks, char **record, struct inmo_error *error);
-/* Gives the model what was chosen. Takes the scorer's links over; solves them if there was no scorer. */
-enum inmo_status inmo_beside_finish(const struct inmo_graph *graph, const struct inmo_hooks *hooks,
+/* Gives the model, which has the training interactions of data, what was chosen. Takes over links that were solved
+ * on them; NULL: solves them. */
+enum inmo_status inmo_beside_finish(const struct inmo_dataset *data, const struct inmo_hooks *hooks,
                                     struct inmo_links *links, const struct inmo_beside_choice *choice,
                                     struct inmo_model *model, struct inmo_error *error);
 

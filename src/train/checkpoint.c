@@ -95,6 +95,7 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
         {"best_score", numbers[5]},
         {"record", trainer->record},
         {"epochs", numbers[6]},
+        {"before", trainer->before}, /* last: only in a second pass (refit.h) */
     };
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
     snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
@@ -105,7 +106,7 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     inmo_format(numbers[5], sizeof *numbers, "%a", trainer->best_score);
     snprintf(numbers[6], sizeof *numbers, "%d", trainer->options->epochs);
     return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
-                                 sizeof metadata / sizeof *metadata, array, arrays, error);
+                                 sizeof metadata / sizeof *metadata - !trainer->before, array, arrays, error);
 }
 
 enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error)
@@ -128,6 +129,18 @@ enum inmo_status inmo_checkpoint_record(const char *path, char **record, struct 
         const char *found = inmo_tensorfile_metadata(file, "record");
         *record = inmo_copy_string(found ? found : "");
         status = *record ? INMO_OK : inmo_fail_memory(error, "the training record");
+    }
+    inmo_tensorfile_close(file);
+    return status;
+}
+
+enum inmo_status inmo_checkpoint_before(const char *path, char **before, struct inmo_error *error)
+{
+    struct inmo_tensorfile *file = NULL;
+    enum inmo_status status = inmo_tensorfile_open(path, "checkpoint", CHECKPOINT_VERSION, &file, error);
+    if (!status && inmo_tensorfile_metadata(file, "before")) {
+        *before = inmo_copy_string(inmo_tensorfile_metadata(file, "before"));
+        status = *before ? INMO_OK : inmo_fail_memory(error, "the training record");
     }
     inmo_tensorfile_close(file);
     return status;

@@ -36,13 +36,17 @@ struct climb {
     double start;
 };
 
-static int is_open(const struct inmo_setting *row, const struct inmo_train_options *options)
+static int is_auto(const struct inmo_setting *row, const struct inmo_train_options *options)
 {
     const char *field = (const char *)options + row->offset;
-    if (!row->choices || inmo_is_weighed(row)) /* those wait for the vectors */
-        return 0;
-    return (row->type == 'r' && *(const double *)field == INMO_AUTO) ||
-           (row->type == 'i' && *(const int *)field == INMO_AUTO);
+    return row->choices && ((row->type == 'r' && *(const double *)field == INMO_AUTO) ||
+                            (row->type == 'i' && *(const int *)field == INMO_AUTO));
+}
+
+/* What is weighed beside the vectors waits for them. */
+static int is_open(const struct inmo_setting *row, const struct inmo_train_options *options)
+{
+    return !inmo_is_weighed(row) && is_auto(row, options);
 }
 
 const char *inmo_choice_open(const struct inmo_train_options *options)
@@ -117,6 +121,7 @@ static struct inmo_train_options shorten(const struct climb *climb, const struct
     trial.dim = at_most(options->dim, choice->dim);
     trial.valid_users = options->valid_users ? at_most(options->valid_users, TRIAL_USERS) : TRIAL_USERS;
     trial.eval_every = trial.epochs; /* once, at the end */
+    trial.refit = "none";
     trial.checkpoint = NULL;
     trial.resume = 0;
     trial.from = NULL;
@@ -255,34 +260,38 @@ static void tell(const struct climb *climb, const struct inmo_train_options *cho
     inmo_free(values);
 }
 
-/* Takes over what an interrupted run had chosen: its checkpoint has it in the record, and the record goes on from
- * there. Settings stay open if there is no checkpoint, or none with such a choice. */
-static enum inmo_status take_over(struct inmo_train_options *chosen, struct inmo_error *error)
+void inmo_choice_recall(const char *record, struct inmo_train_options *chosen)
 {
-    size_t count, length;
+    size_t count,
+        length = strcspn(record, "\n"); /* an object is a line, which ends in a comma if another follows */
     const struct inmo_setting *table = inmo_train_settings(&count);
-    char *record = NULL;
     json_t *first = NULL;
-    enum inmo_status status = INMO_OK;
-    if (!chosen->resume || access(chosen->checkpoint, F_OK) != 0)
-        return INMO_OK;
-    status = inmo_checkpoint_record(chosen->checkpoint, &record, error);
-    if (status)
-        return status;
-    length = strcspn(record, "\n"); /* an object is a line, which ends in a comma if another follows */
     length -= length > 0 && record[length - 1] == ',';
     if (inmo_json_parse(record, length, 0, &first, NULL) == INMO_OK)
         for (size_t n = 0; n < count; n++) {
             const json_t *value = json_object_get(json_object_get(first, "chosen"), table[n].name);
             char text[64];
-            if (!json_is_number(value) || !is_open(table + n, chosen))
+            if (!json_is_number(value) || !is_auto(table + n, chosen))
                 continue;
             inmo_format(text, sizeof text, "%.17g", json_number_value(value));
             inmo_setting_set(table + n, chosen, text);
         }
     json_decref(first);
+}
+
+/* Takes over what an interrupted run had chosen: its checkpoint has it in the record, and the record goes on from
+ * there. Settings stay open if there is no checkpoint, or none with such a choice. */
+static enum inmo_status take_over(struct inmo_train_options *chosen, struct inmo_error *error)
+{
+    char *record = NULL;
+    enum inmo_status status = INMO_OK;
+    if (!chosen->resume || access(chosen->checkpoint, F_OK) != 0)
+        return INMO_OK;
+    status = inmo_checkpoint_record(chosen->checkpoint, &record, error);
+    if (!status)
+        inmo_choice_recall(record, chosen);
     inmo_free(record);
-    return INMO_OK;
+    return status;
 }
 
 enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct inmo_dataset *data,

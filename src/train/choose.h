@@ -10,6 +10,8 @@ const char *inmo_choice_open(const struct inmo_train_options *options);
 /* Fills in what the model chooses at its starting point, for a log of this shape. */
 void inmo_choice_start(const struct inmo_model_kind *kind, const struct inmo_log_shape *log,
                        struct inmo_train_options *options);
+/* Replaces every INMO_AUTO by what the first object of a training record says was chosen, if it says so. */
+void inmo_choice_recall(const char *record, struct inmo_train_options *chosen);
 /* Sets *chosen to the options with every INMO_AUTO replaced, and *note to what was tried: the first object of the
  * training record, or "" if nothing was open. The caller frees it. */
 enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct inmo_dataset *data,

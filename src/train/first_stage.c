@@ -50,6 +50,7 @@ enum inmo_status inmo_first_stage_train(const struct inmo_model_kind *kind, cons
     first.from = NULL;
     first.from_epochs = 0;
     first.max_seconds = options->max_seconds / 2;
+    first.refit = "none";
     if (options->key_learning_rate > 0)
         first.learning_rate = options->key_learning_rate;
     status = is_past(&first, &past, error);

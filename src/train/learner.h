@@ -14,6 +14,7 @@
 struct inmo_warm;
 struct inmo_learner_setup {
     const struct inmo_dataset *data;
+    const struct inmo_dataset *exported; /* whose interactions the model gets; the same users and items */
     const struct inmo_train_options *options;
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;       /* polled during long computations; may cause INTERRUPTED */

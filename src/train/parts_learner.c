@@ -272,7 +272,7 @@ static enum inmo_status parts_export(struct inmo_learner *learner, const float *
     int32_t *node = inmo_alloc((size_t)parts->graph->nodes, sizeof *node);
     enum inmo_status status = node ? INMO_OK : inmo_fail_memory(error, "the model");
     if (!status)
-        status = inmo_export_model(setup->data, setup->options, setup->kind, node, &model, error);
+        status = inmo_export_model(setup->exported, setup->options, setup->kind, node, &model, error);
     if (!status)
         status = copy_parameters(parts->stepper, parameter, node, model, error);
     if (!status && parts->shown)

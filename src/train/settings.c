@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "score/walk.h"
 #include "train/choose.h"
+#include "train/refit.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -121,6 +122,17 @@ static struct inmo_setting table[] = {
     {"eval-every", 'i', AT(eval_every), 1, 1000000, NULL, "Training", "N", "Epochs between validations."},
     {"valid-users", 'i', AT(valid_users), 0, 1 << 30, NULL, "Training", "N",
      "Validate on a random sample of N users; 0: on all."},
+    {"hold-out", 'r', AT(hold_out), 0, 0.9, NULL, "Training", "SHARE",
+     "Data without a validation part: share of the training interactions that is held out to choose by (nobody "
+     "loses "
+     "all); 0: none."},
+    {"refit", 's', AT(refit), 0, 0, "auto|none|graph|train", "Training", "HOW",
+     "What becomes of the validation part when all is chosen. none: it stays out. graph: the parameters stay, and "
+     "what follows from interactions is computed with it (inmo and idcf models). train: trained again on "
+     "everything. "
+     "auto: for what `hold-out` held out train, or graph with more than 131072 interactions; for a validation part "
+     "of "
+     "the data graph, or none if the model cannot."},
     {"patience", 'i', AT(patience), 1, 1000000, NULL, "Training", "N",
      "Stop after this many epochs without a better validation score."},
     {"epochs", 'i', AT(epochs), 1, 1000000, NULL, "Training", "N", "Maximum number of epochs."},
@@ -304,6 +316,11 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
                            options->walks != 0 ? "walks" : "links", options->model);
     if (!status && options->from_epochs > 0 && !options->from)
         status = inmo_fail(error, INMO_USAGE, "`from-epochs`: no `from` to start from");
+    if (!status && strcmp(options->refit, "graph") == 0 &&
+        !inmo_refits_by_graph(inmo_model_kind_find(options->model)))
+        status = inmo_fail(error, INMO_USAGE,
+                           "`refit`: found 'graph', expected none or train for %s, which has no templates",
+                           options->model);
     if (!status && options->resume && !options->checkpoint)
         status = inmo_fail(error, INMO_USAGE, "`resume`: no `checkpoint` file to go on from");
     return status;

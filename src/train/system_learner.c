@@ -114,6 +114,7 @@ static enum inmo_status take_earlier(struct standalone *self, struct inmo_warm *
     if (status)
         return status;
     self->system->learning->take(warm->model, bound.model_item, self->graph->items, self->learner.block.parameter);
+    warm->kept = warm->fresh = 0;
     for (int32_t i = 0; i < self->graph->items; i++)
         *(bound.model_item[i] >= 0 ? &warm->kept : &warm->fresh) += 1;
     inmo_model_unbind(&bound);

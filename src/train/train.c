@@ -2,6 +2,8 @@
  * (learner.h) takes the steps, whatever the model; a closed form is one fit and one validation. Validation scores
  * the current parameters with the scorer that also serves requests.
  *
+ * One pass: inmo_train (refit.h) makes one or two.
+ *
  * struct inmo_trainer is the state between two steps; a checkpoint is that structure in a file. Time affects only
  * what is reported and when to stop, never what is computed. */
 #include "base/memory.h"
@@ -12,6 +14,7 @@
 #include "train/choose.h"
 #include "train/export.h"
 #include "train/first_stage.h"
+#include "train/refit.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 #include "train/warm.h"
@@ -20,18 +23,20 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 enum { VALIDATION_K = 20 };
 
-/* What one call of inmo_train needs besides the state of the run. */
+/* What one pass needs besides the state of the run. */
 struct run {
+    const struct inmo_train_pass *pass;
     struct inmo_trainer trainer;
     /* the caller's, with what was chosen (choose.h) and the batch size adapted to the log */
     struct inmo_train_options options;
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
     struct inmo_model *first_stage;      // the model of a first stage that has just ended, else NULL
-    struct inmo_warm warm;               // empty: no warm start
+    struct inmo_warm *warm;              // its model is NULL: no warm start
     struct inmo_validation *validation;  // NULL: there is no validation data
     struct inmo_beside_choice beside;    // walks and links
     struct inmo_scorer scorer;           // scores the learner's model; refreshed for each validation
@@ -40,6 +45,12 @@ struct run {
     int64_t steps_here;
     const char *stopped; /* why the run stopped; NULL: it goes on */
 };
+
+/* The epochs to train: a second pass ends where the first was best. */
+static int32_t epochs_of(const struct run *run)
+{
+    return run->pass->before ? run->pass->epochs : inmo_trainer_epochs(&run->trainer);
+}
 
 static void show(struct run *run, int always)
 {
@@ -50,9 +61,9 @@ static void show(struct run *run, int always)
         return;
     run->last_shown = now;
     struct inmo_progress progress = {
-        .stage = "training",
+        .stage = run->pass->before ? "training again" : "training",
         .done = (double)trainer->step / (double)trainer->steps_per_epoch,
-        .total = inmo_trainer_epochs(trainer),
+        .total = epochs_of(run),
         .unit = "epochs",
         .seconds = now - run->start,
         .loss = in_epoch > 0 ? trainer->loss_sum / (double)in_epoch : trainer->final_loss,
@@ -182,7 +193,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     show(run, 1);
     if (out_of_patience(run))
         run->stopped = "patience"; /* the resumed run had stopped already */
-    while (!status && !run->stopped && trainer->epoch < inmo_trainer_epochs(trainer)) {
+    while (!status && !run->stopped && trainer->epoch < epochs_of(run)) {
         int64_t end = ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
         while (!status && trainer->step < end) {
             if (inmo_is_interrupted(run->hooks)) {
@@ -216,7 +227,7 @@ static enum inmo_status set_up_validation(struct run *run, struct inmo_error *er
     const struct inmo_dataset *data = trainer->data;
     enum inmo_status status;
     if (inmo_csr_count(&data->valid) == 0)
-        return inmo_beside_start(trainer->options, trainer->learner, run->warm.model, NULL, run->hooks,
+        return inmo_beside_start(trainer->options, trainer->learner, run->warm->model, NULL, run->hooks,
                                  &run->scorer, &run->beside, error);
     status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
                                  &run->validation, error);
@@ -225,8 +236,8 @@ static enum inmo_status set_up_validation(struct run *run, struct inmo_error *er
     if (!status)
         status = inmo_scorer_make(&run->scorer, trainer->learner->model, trainer->learner->bound, 0, error);
     if (!status)
-        status = inmo_beside_start(trainer->options, trainer->learner, run->warm.model, run->validation, run->hooks,
-                                   &run->scorer, &run->beside, error);
+        status = inmo_beside_start(trainer->options, trainer->learner, run->warm->model, run->validation,
+                                   run->hooks, &run->scorer, &run->beside, error);
     return status;
 }
 
@@ -239,13 +250,17 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
                                                        &trainer->fingerprint, error);
     if (status)
         return status;
-    trainer->fingerprint += run->warm.fingerprint; /* of another warm start is another run */
+    trainer->fingerprint += run->warm->fingerprint; /* of another warm start is another run */
+    if (trainer->before)                            /* the same choice, too */
+        trainer->fingerprint = XXH3_64bits_withSeed(trainer->before, strlen(trainer->before), trainer->fingerprint);
     trainer->steps_per_epoch = trainer->learner->steps_per_epoch;
+    if (!run->validation && run->pass->before)
+        return INMO_OK;
     if (!run->validation) {
         inmo_note(
             run->hooks, INMO_WARNING,
             "the data set has no validation part, so nothing says when to stop: all %d epochs will be run and the "
-            "last one kept; inmo prepare `split` 80/10/10 makes a validation part of a log",
+            "last one kept; `hold-out` 0.1 lets training hold one out",
             inmo_trainer_epochs(trainer));
         return INMO_OK;
     }
@@ -279,8 +294,8 @@ static enum inmo_status resume(struct run *run, struct inmo_error *error)
 static enum inmo_status set_up(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    struct inmo_learner_setup setup = {trainer->data, trainer->options, run->kind,
-                                       run->hooks,    run->first_stage, &run->warm};
+    struct inmo_learner_setup setup = {trainer->data, run->pass->exported, trainer->options, run->kind,
+                                       run->hooks,    run->first_stage,    run->warm};
     enum inmo_status status = inmo_learner_type_of(run->kind)->create(&setup, &trainer->learner, error);
     if (!status)
         status = set_up_validation(run, error);
@@ -303,7 +318,6 @@ static void tear_down(struct run *run)
     if (run->trainer.learner)
         run->trainer.learner->type->destroy(run->trainer.learner);
     inmo_model_free(run->first_stage);
-    inmo_warm_close(&run->warm);
 }
 
 static void fill_report(const struct run *run, struct inmo_train_report *report)
@@ -373,69 +387,71 @@ static enum inmo_status finish(struct run *run, struct inmo_model **out, struct 
     struct inmo_trainer *trainer = &run->trainer;
     struct inmo_model *model = NULL;
     struct inmo_links *links = NULL;
+    const char *record = trainer->record;
     enum inmo_status status;
     set_stage(trainer);
     status = weigh_best(run, error);
     if (!status && inmo_kind_takes_walks(run->kind))
         status = inmo_beside_tell(&run->options, &run->beside, run->hooks, &trainer->record, error);
+    if (!status && run->validation && strcmp(trainer->options->refit, "none") != 0)
+        status = inmo_refit_note(run->pass, trainer->best_epoch + 1, trainer->best_score, &trainer->record, error);
+    record = run->pass->before ? run->pass->before : trainer->record;
     links = run->scorer.beside.links;
     run->scorer.beside.links = NULL;
-    inmo_scorer_close(&run->scorer); /* export_model may hand over the model it scores with */
-    if (status) {
+    inmo_scorer_close(&run->scorer);                      /* export_model may hand over the model it scores with */
+    if (status || run->pass->exported != trainer->data) { /* links of all interactions are solved anew */
         inmo_links_free(links);
-        return status;
+        links = NULL;
     }
+    if (status)
+        return status;
     status =
         trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
     if (!status)
-        status = inmo_beside_finish(trainer->learner->bound ? trainer->learner->bound->graph : NULL, run->hooks,
-                                    links, &run->beside, model, error);
+        status = inmo_beside_finish(run->pass->exported, run->hooks, links, &run->beside, model, error);
     else
         inmo_links_free(links);
     if (!status)
-        status = inmo_export_stamp(model, alpha_after(trainer, epoch_kept(trainer)), trainer->record, error);
+        status = inmo_export_stamp(model, alpha_after(trainer, epoch_kept(trainer)), record, error);
     if (!status)
-        status = inmo_export_origin(model, trainer->data, run->warm.fingerprint, error);
-    if (!status)
+        status = inmo_export_origin(model, trainer->data, run->warm->fingerprint, error);
+    if (!status) {
+        model->refitted = run->pass->before                        ? INMO_REFIT_TRAIN
+                          : run->pass->exported != run->pass->data ? INMO_REFIT_GRAPH
+                                                                   : INMO_REFIT_NONE;
         *out = model;
-    else
+    } else {
         inmo_model_free(model);
+    }
     return status;
 }
 
-enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_train_options *options,
-                            const struct inmo_hooks *hooks, struct inmo_model **model,
-                            struct inmo_train_report *report, struct inmo_error *error)
+enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo_model **model,
+                                 struct inmo_train_report *report, struct inmo_error *error)
 {
-    struct run run = {.hooks = hooks, .start = inmo_now(), .last_score = NAN};
+    const struct inmo_dataset *data = pass->data;
+    const struct inmo_train_options *options = pass->options;
+    const struct inmo_hooks *hooks = pass->hooks;
+    struct run run = {.pass = pass, .warm = pass->warm, .hooks = hooks, .start = inmo_now(), .last_score = NAN};
     struct inmo_trainer *trainer = &run.trainer;
-    enum inmo_status status = inmo_train_options_check(options, error);
+    enum inmo_status status = INMO_OK;
     inmo_blas_hold();
-    if (status)
-        goto done;
     run.kind = inmo_model_kind_find(options->model);
     run.last_saved = run.start;
-    status = inmo_warm_open(data, options, hooks, &run.warm, error);
-    if (status)
-        goto done;
-    if (run.warm.model)
-        data = &run.warm.data;
     trainer->data = data;
     trainer->options = &run.options;
-    trainer->pretraining = run.warm.model ? 0 : inmo_train_pretraining(options);
-    trainer->epochs = run.warm.model ? run.warm.epochs : options->epochs;
-    trainer->skipped = run.warm.skipped;
-    trainer->alpha = run.warm.model ? run.warm.model->alpha_reached : 0;
+    trainer->pretraining = run.warm->model ? 0 : inmo_train_pretraining(options);
+    trainer->epochs = run.warm->model ? run.warm->epochs : options->epochs;
+    trainer->skipped = run.warm->skipped;
+    trainer->alpha = run.warm->model ? run.warm->model->alpha_reached : 0;
     trainer->best_epoch = -1;
     trainer->best_score = NAN;
     trainer->final_loss = NAN;
-    if (inmo_csr_count(&data->train) == 0)
-        status = inmo_fail(error, INMO_INPUT, "the data set has no training interactions");
-    else
-        status = inmo_choose(run.kind, data, options, hooks, &run.options, &trainer->record, error);
+    trainer->before = pass->before;
+    status = inmo_choose(run.kind, data, options, hooks, &run.options, &trainer->record, error);
     if (status)
         goto done;
-    if (run.warm.model)
+    if (run.warm->model)
         run.options.pretrain = 0; /* its parts are trained */
     trainer->record_size = strlen(trainer->record);
     trainer->record_capacity = trainer->record_size + 1;
@@ -445,13 +461,13 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
         status = inmo_first_stage_train(run.kind, data, options, hooks, &run.first_stage, error);
     if (!status)
         status = set_up(&run, error);
-    if (!status && run.warm.model)
-        inmo_warm_tell(&run.warm, hooks);
+    if (!status && run.warm->model && !pass->before)
+        inmo_warm_tell(run.warm, hooks);
     if (!status)
         status = trainer->learner->type->fit ? solve(&run, error) : run_steps(&run, error);
     if (!status)
         status = finish(&run, model, error);
-    if (!status && report)
+    if (!status)
         fill_report(&run, report);
 done:
     tear_down(&run);

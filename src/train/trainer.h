@@ -9,6 +9,7 @@ struct inmo_trainer {
     const struct inmo_dataset *data;
     const struct inmo_train_options *options;
     struct inmo_learner *learner; /* takes the steps */
+    const char *before;           /* the record of the first pass, in a second one (refit.h); else NULL */
     uint64_t fingerprint;         /* of the data, and of the options that must not change when a run is resumed */
 
     int32_t pretraining; /* epochs of the stages before those of --epochs */
@@ -60,6 +61,8 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
 enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error);
 /* The record in a checkpoint, which the caller frees; nothing else in the file is looked at. */
 enum inmo_status inmo_checkpoint_record(const char *path, char **record, struct inmo_error *error);
+/* The record of the first pass in the checkpoint of a second one, which the caller frees; NULL if it is none. */
+enum inmo_status inmo_checkpoint_before(const char *path, char **before, struct inmo_error *error);
 /* Errors: FORMAT if the file is damaged or belongs to other data or options. */
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
 

@@ -152,7 +152,7 @@ class Fitted:
                 stacklevel=2,
             )
         data = self._dataset(rows)
-        options = self._options()
+        options = {"hold_out": 0, **self._options()}  # what is held out here is in the data set
         recipe = options.pop("recipe", "fast")
         filled = training_options(options.pop("model", self._model_name), recipe, None, options, data)
         pointer = c.c_void_p()
