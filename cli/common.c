@@ -18,6 +18,8 @@ static const struct inmo_setting common_rows[] = {
     {"threads", 'i', offsetof(struct cli_common, threads), 0, 4096, NULL, COMMON, "N",
      "Number of threads, 0: all cores; does not change the result."},
     {"quiet", 'b', offsetof(struct cli_common, quiet), 0, 0, NULL, COMMON, NULL, "Print no progress and no notes."},
+    {"log-times", 'b', offsetof(struct cli_common, log_times), 0, 0, NULL, COMMON, NULL,
+     "Begin each line of progress, notes and errors with the time (UTC)."},
 };
 static const struct inmo_setting json_row = {"json", 'b',  offsetof(struct cli_common, json), 0, 0, NULL,
                                              COMMON, NULL, "Print the result as JSON."};
@@ -36,7 +38,7 @@ void cli_add_common(struct cli_options *options, struct cli_common *common, int 
 void cli_common_start(struct cli_common *common)
 {
     common->threads = inmo_set_threads(common->threads);
-    cli_hooks_start(common->quiet);
+    cli_hooks_start(common->quiet, common->log_times);
 }
 
 /* ---- Data sets and raw logs ---------------------------------------------------------------------------------- */
@@ -150,6 +152,12 @@ static void warn_about_idle_options(const struct cli_options *options, const str
     }
 }
 
+static int is_directory(const char *path)
+{
+    struct stat found;
+    return !stat(path, &found) && S_ISDIR(found.st_mode);
+}
+
 /* What a file is that was given for another: "model", or NULL. A model begins with the length of its header and the
  * header's metadata (docs/formats.md). */
 static int is_model(const char *path)
@@ -183,17 +191,31 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
                                const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                struct inmo_error *error)
 {
+    struct cli_strings one = {&path, 1};
+    return cli_open_all_data(options, &one, data, dataset, raw, error);
+}
+
+enum inmo_status cli_open_all_data(const struct cli_options *options, const struct cli_strings *paths,
+                                   const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
+                                   struct inmo_error *error)
+{
     enum inmo_status status;
     struct inmo_log *log = NULL;
-    struct stat found;
-    int is_raw = stat(path, &found) || !S_ISDIR(found.st_mode);
+    const char *path = paths->value[0];
+    int is_raw = !is_directory(path);
 
+    for (size_t n = 0; n < paths->count && paths->count > 1; n++)
+        if (is_directory(paths->value[n]))
+            return cli_fail(error, INMO_USAGE,
+                            "%s is a directory beside other data: several logs are read as one, and a prepared "
+                            "data set stands alone; inmo prepare reads several logs",
+                            paths->value[n]);
     if (is_raw) {
         status = is_model(path) ? cli_fail(error, INMO_INPUT,
                                            "%s is a model, expected data: a log or a prepared directory", path)
                                 : cli_check_data(data, error);
         if (!status)
-            status = cli_read_data(data, &path, 1, &log, error);
+            status = cli_read_data(data, paths->value, paths->count, &log, error);
         cli_hooks_end();
         cli_may_end(1);
         if (!status)
@@ -223,6 +245,7 @@ void cli_add_view(struct cli_options *options, struct cli_view_options *view, in
     const struct inmo_setting *row;
     size_t count;
 
+    view->options = options;
     inmo_read_options_init(&view->read);
     cli_add_table(options, view_rows, sizeof view_rows / sizeof *view_rows, view);
     row = inmo_read_settings(&count);
@@ -233,6 +256,7 @@ void cli_add_view(struct cli_options *options, struct cli_view_options *view, in
 enum inmo_status cli_open_view(const char *path, const struct cli_view_options *options, struct cli_view *view,
                                struct inmo_error *error)
 {
+    struct inmo_read_options read = options->read;
     enum inmo_status status;
 
     *view = (struct cli_view){0};
@@ -241,9 +265,11 @@ enum inmo_status cli_open_view(const char *path, const struct cli_view_options *
     cli_may_end(0);
     if (status)
         cli_hint_no_model(path, error);
-    if (!status && options->observed.count)
-        status = inmo_log_read(options->observed.value, options->observed.count, &options->read, cli_hooks(),
-                               &view->log, error);
+    if (!status && options->observed.count) {
+        cli_follow_log(options->options, path, view->model, &read, NULL);
+        status =
+            inmo_log_read(options->observed.value, options->observed.count, &read, cli_hooks(), &view->log, error);
+    }
     cli_hooks_end();
     cli_may_end(1);
     if (!status)

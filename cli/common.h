@@ -15,6 +15,7 @@ struct cli_common {
     const char *config;
     int threads;
     int quiet;
+    int log_times;
     int json;
     int force;
 };
@@ -30,7 +31,8 @@ void cli_common_start(struct cli_common *common);
 /* Progress is a bar on a terminal and a line every few seconds elsewhere; notes and warnings go to standard error.
  * SIGINT and SIGTERM ask the running call to stop; a second one ends the program at once. */
 const struct inmo_hooks *cli_hooks(void);
-void cli_hooks_start(int quiet);
+/* times: lines begin with the time. */
+void cli_hooks_start(int quiet, int times);
 /* Removes the bar from the terminal, if there is one. */
 void cli_hooks_end(void);
 int cli_interrupted(void);
@@ -73,9 +75,26 @@ json_t *cli_kept_json(const struct inmo_dataset *dataset);
 void cli_hint_no_model(const char *path, struct inmo_error *error);
 /* Adds to the error of an unknown user that there is an item of that id, and the other way round. */
 void cli_hint_swapped(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error);
+/* The same for several logs that are read as one; a prepared directory must be alone. */
+enum inmo_status cli_open_all_data(const struct cli_options *options, const struct cli_strings *paths,
+                                   const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
+                                   struct inmo_error *error);
+
+/* ---- follow.c: another log is read as that of the model ------------------------------------------------------ */
+
+/* Sets the options for reading, and unless NULL those for splitting, to what the model's log was read and split
+ * with, where the command line says nothing; a note says what was taken over, a warning what the command line has
+ * otherwise. path: of the model, for messages. */
+void cli_follow_log(const struct cli_options *options, const char *path, const struct inmo_model *model,
+                    struct inmo_read_options *read, struct inmo_prepare_options *prepare);
+/* Sets training options to those the model was trained with, before the command line overrides them. */
+void cli_follow_training(const struct inmo_model *model, struct inmo_train_options *train);
+/* Frees the texts that the options above point to. */
+void cli_follow_end(void);
 
 /* A model with its training data and the logs observed since. */
 struct cli_view_options {
+    const struct cli_options *options; /* what the command line says */
     struct cli_strings observed;
     struct inmo_read_options read;
 };
@@ -154,6 +173,8 @@ enum inmo_status cli_check_memory(struct inmo_error *error);
 json_t *cli_json_text(const char *text);
 /* NaN becomes null. */
 json_t *cli_json_number(double number);
+/* evaluate.c: the metrics of a group by name and length of the list, "ndcg@20". */
+json_t *cli_metrics_json(const struct inmo_group *group, size_t k_count);
 /* {"code": 6, "name": "UNKNOWN", "message": "..."} */
 json_t *cli_json_error(enum inmo_status code, const char *message);
 /* Parses the JSON text of a library structure; null if it is not JSON. */

@@ -47,7 +47,7 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON);
 }
 
-static json_t *group_json(const struct inmo_group *group, size_t k_count)
+json_t *cli_metrics_json(const struct inmo_group *group, size_t k_count)
 {
     json_t *metrics = json_object();
     for (size_t n = 0; n < k_count; n++) {
@@ -60,33 +60,30 @@ static json_t *group_json(const struct inmo_group *group, size_t k_count)
     return metrics;
 }
 
-static void print_json(const struct cli_options *options, const struct evaluate_settings *settings,
-                       const struct inmo_model_info *info, const struct inmo_report *report)
+static json_t *report_json(const char *path, const char *data, const struct evaluate_settings *settings,
+                           const struct inmo_model_info *info, const struct inmo_report *report)
 {
     json_t *groups = json_object();
     for (size_t g = 1; g < report->group_count; g++)
         json_object_set_new(groups, report->group[g].name,
                             json_pack("{sI so}", "users", (json_int_t)report->group[g].users, "metrics",
-                                      group_json(&report->group[g], report->k_count)));
-    cli_json_put(stdout,
-                 json_pack("{so ss so ss sI so so so so}", "model", cli_json_text(options->argument.value[0]),
-                           "name", info->name, "data", cli_json_text(options->argument.value[1]), "part",
-                           settings->eval.part, "users", (json_int_t)report->group[0].users, "metrics",
-                           group_json(&report->group[0], report->k_count), "groups", groups, "seconds",
-                           cli_json_number(report->seconds), "inference_seconds",
-                           cli_json_number(report->inference_seconds)),
-                 1);
+                                      cli_metrics_json(&report->group[g], report->k_count)));
+    return json_pack("{so ss so ss sI so so so so}", "model", cli_json_text(path), "name", info->name, "data",
+                     cli_json_text(data), "part", settings->eval.part, "users", (json_int_t)report->group[0].users,
+                     "metrics", cli_metrics_json(&report->group[0], report->k_count), "groups", groups, "seconds",
+                     cli_json_number(report->seconds), "inference_seconds",
+                     cli_json_number(report->inference_seconds));
 }
 
-static void print_text(const struct cli_options *options, const struct evaluate_settings *settings,
+static void print_text(const char *path, const char *data, const struct evaluate_settings *settings,
                        const struct inmo_model_info *info, const struct inmo_report *report)
 {
     size_t widest = strlen("group");
     for (size_t g = 0; g < report->group_count; g++)
         if (strlen(report->group[g].name) > widest)
             widest = strlen(report->group[g].name);
-    printf("%s (%s) on the %s part of %s\n\n", options->argument.value[0], info->name,
-           strcmp(settings->eval.part, "valid") ? "test" : "validation", options->argument.value[1]);
+    printf("%s (%s) on the %s part of %s\n\n", path, info->name,
+           strcmp(settings->eval.part, "valid") ? "test" : "validation", data);
     printf("%-*s  %9s  %4s", (int)widest, "group", "users", "k");
     for (size_t m = 0; m < METRICS; m++)
         printf("  %9s", metric[m].name);
@@ -105,28 +102,6 @@ static void print_text(const struct cli_options *options, const struct evaluate_
             putchar('\n');
         }
     }
-}
-
-/* A raw log is split as the model's data was, where the command line does not say otherwise: so nothing that the
- * model was trained on is in the test. The settings point into the returned JSON. */
-static json_t *follow_model(const struct cli_options *options, const struct inmo_model *model,
-                            struct cli_data_options *data)
-{
-    const char *preparation = inmo_model_preparation(model);
-    json_t *json = preparation ? cli_json_parsed(preparation) : NULL;
-    const struct inmo_setting *row;
-    size_t count;
-
-    row = inmo_prepare_settings(&count);
-    for (size_t n = 0; n < count; n++) {
-        json_t *value = json_object_get(json, row[n].name);
-        char *text = json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
-        const char *given = text ? text : json_string_value(value);
-        if (given && !cli_given(options, row[n].name))
-            inmo_setting_set(&row[n], &data->prepare, given);
-        free(text);
-    }
-    return json;
 }
 
 /* A model that was trained with nothing kept for a test is evaluated on what chose its epoch. */
@@ -163,68 +138,92 @@ static enum inmo_status evaluate(const struct inmo_model *model, const struct in
     return status;
 }
 
-static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+/* Evaluates one model; opens the data with the first, whose log says how a raw one is read and split. */
+static enum inmo_status evaluate_one(const struct cli_options *options, struct evaluate_settings *settings,
+                                     const char *path, struct inmo_dataset **dataset, json_t *results,
+                                     struct inmo_error *error)
 {
-    struct evaluate_settings *settings = structure;
+    const char *data = options->argument.value[options->argument.count - 1];
     struct inmo_model *model = NULL;
-    struct inmo_dataset *dataset = NULL;
     struct inmo_report *report = NULL;
     struct inmo_model_info info;
     struct stat found;
     struct inmo_leaks leaks = {0};
-    json_t *preparation = NULL;
     int raw = 0;
-    enum inmo_status status = inmo_model_load(options->argument.value[0], &model, error);
+    enum inmo_status status = inmo_model_load(path, &model, error);
 
-    if (status == INMO_FORMAT && !stat(options->argument.value[0], &found) &&
+    if (status == INMO_FORMAT && !stat(path, &found) &&
         (S_ISDIR(found.st_mode) || strstr(error->message, "does not begin as one")))
         cli_add_hint(error, "; the model comes first: inmo evaluate MODEL DATA");
-    if (!status)
-        preparation = follow_model(options, model, &settings->data);
+    /* So nothing that the model was trained on is in the test. */
+    if (!status && !*dataset && (stat(data, &found) || !S_ISDIR(found.st_mode)))
+        cli_follow_log(options, path, model, &settings->data.read, &settings->data.prepare);
     if (!status)
         status = cli_check_memory(error);
-    if (!status)
-        status = cli_open_data(options, options->argument.value[1], &settings->data, &dataset, &raw, error);
+    if (!status && !*dataset)
+        status = cli_open_data(options, data, &settings->data, dataset, &raw, error);
     if (!status && raw)
-        status = choose_part(options, dataset, settings, error);
+        status = choose_part(options, *dataset, settings, error);
     if (!status && settings->eval.allow_leaks)
-        status = inmo_evaluate_leaks(model, dataset, settings->eval.part, &leaks, error);
+        status = inmo_evaluate_leaks(model, *dataset, settings->eval.part, &leaks, error);
     if (leaks.trained > 0 || leaks.validated > 0)
         cli_note(INMO_WARNING,
                  "of the %lld interactions to predict the model was trained on %lld and validated with %lld",
                  (long long)leaks.interactions, (long long)leaks.trained, (long long)leaks.validated);
     if (!status)
-        status = evaluate(model, dataset, &settings->eval, &report, error);
+        status = evaluate(model, *dataset, &settings->eval, &report, error);
     if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)
-            print_json(options, settings, &info, report);
+            json_array_append_new(results, report_json(path, data, settings, &info, report));
         else
-            print_text(options, settings, &info, report);
+            print_text(path, data, settings, &info, report);
     }
     inmo_report_free(report);
-    json_decref(preparation);
-    inmo_dataset_free(dataset);
     inmo_model_free(model);
+    return status;
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct evaluate_settings *settings = structure;
+    struct inmo_dataset *dataset = NULL;
+    json_t *results = json_array();
+    size_t models = options->argument.count - 1;
+    enum inmo_status status = INMO_OK;
+
+    for (size_t n = 0; n < models && !status; n++) {
+        if (n && !settings->common.json)
+            putchar('\n');
+        status = evaluate_one(options, settings, options->argument.value[n], &dataset, results, error);
+    }
+    if (!status && settings->common.json)
+        cli_json_put(stdout, json_incref(models == 1 ? json_array_get(results, 0) : results), 1);
+    json_decref(results);
+    inmo_dataset_free(dataset);
     return status;
 }
 
 const struct cli_command cli_evaluate = {
     .name = "evaluate",
-    .arguments = "MODEL DATA",
+    .arguments = "MODEL... DATA",
     .summary = "measure recall, precision, NDCG and more on the test part",
-    .description = "Ranks all items for every user with test items, except those of the training and validation "
-                   "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP, coverage, novelty (bits of "
-                   "surprise: rare items have more) "
-                   "and diversity (how few users two items of a list share) at each k, for all "
-                   "users and for groups of users. In the inductive scenarios new interactions are observed, "
-                   "unless --without-new is given, without retraining.\n\nA raw log is split as the model's data "
-                   "was (--split, --by and --seed override it), so that nothing the model was trained on is in the "
-                   "test. If something is, nothing is evaluated (--allow-leaks).",
+    .description =
+        "Ranks all items for every user with test items, except those of the training and validation "
+        "parts, and prints recall, precision, NDCG, hit rate, MRR, MAP, coverage, novelty (bits of "
+        "surprise: rare items have more) "
+        "and diversity (how few users two items of a list share) at each k, for all "
+        "users and for groups of users. In the inductive scenarios new interactions are observed, "
+        "unless --without-new is given, without retraining.\n\nA raw log is read and split as the "
+        "model's was (--split, --by and --seed override it), so that nothing the model was trained on is "
+        "in the test. If something is, nothing is evaluated (--allow-leaks).\n\nSeveral models are "
+        "evaluated one after the other (with --json: a list), on a raw log split as that of the first; "
+        "inmo compare says whether they differ.",
     .examples = "  inmo evaluate model.inmo data --k 5,10,20\n"
-                "  inmo evaluate model.inmo data --part valid --json\n",
+                "  inmo evaluate model.inmo data --part valid --json\n"
+                "  inmo evaluate monday.inmo tuesday.inmo data\n",
     .least_arguments = 2,
-    .most_arguments = 2,
+    .most_arguments = SIZE_MAX,
     .settings_size = sizeof(struct evaluate_settings),
     .declare = declare,
     .run = run,

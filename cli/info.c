@@ -132,14 +132,15 @@ static enum inmo_status show_model(const char *path, int json, double bytes, str
         inmo_model_info(model, &info);
         if (json) {
             cli_json_put(stdout,
-                         json_pack("{ss so sI ss si si si si si si sI sI so so so}", "kind", "model", "path",
+                         json_pack("{ss so sI ss si si si si si si sI sI so so so so}", "kind", "model", "path",
                                    cli_json_text(path), "bytes", (json_int_t)bytes, "model", info.name, "dim",
                                    info.dim, "layers", info.layers, "users", (int)info.users, "items",
                                    (int)info.items, "user_templates", (int)info.user_templates, "item_templates",
                                    (int)info.item_templates, "parameters", (json_int_t)info.parameters,
                                    "interactions", (json_int_t)info.interactions, "settings",
                                    cli_json_parsed(info.configuration), "record", cli_json_parsed(info.record),
-                                   "tensors", tensors_of(model)),
+                                   "tensors", tensors_of(model), "origin",
+                                   cli_json_parsed(*inmo_model_origin(model) ? inmo_model_origin(model) : "{}")),
                          1);
         } else {
             char a[32], b[32];
@@ -155,6 +156,7 @@ static enum inmo_status show_model(const char *path, int json, double bytes, str
             printf("  interactions         %s\n", cli_thousands(info.interactions, a));
             print_tensors(model);
             print_members("settings", info.configuration);
+            print_members("origin", inmo_model_origin(model));
             print_record(info.record);
         }
     }

@@ -7,12 +7,12 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_synth,   &cli_prepare, &cli_train, &cli_tune,      &cli_evaluate,   &cli_recommend, &cli_similar,
-    &cli_explain,
+    &cli_synth,   &cli_prepare, &cli_train, &cli_tune,      &cli_evaluate,   &cli_compare, &cli_recommend,
+    &cli_similar, &cli_explain,
 #ifdef INMO_SERVER
     &cli_serve,
 #endif
-    &cli_info,    &cli_export,  &cli_bench, &cli_reproduce, &cli_completion, &cli_man,       NULL,
+    &cli_info,    &cli_export,  &cli_bench, &cli_reproduce, &cli_completion, &cli_man,     NULL,
 };
 
 const struct cli_command *cli_find_command(const char *name)
@@ -70,6 +70,7 @@ static enum inmo_status run_command(const struct cli_command *command, int argc,
         }
     }
     cli_options_free(&options);
+    cli_follow_end();
     return status;
 }
 

@@ -64,8 +64,9 @@ struct cli_command {
     enum inmo_status (*run)(const struct cli_options *options, void *settings, struct inmo_error *error);
 };
 
-extern const struct cli_command cli_synth, cli_prepare, cli_train, cli_tune, cli_evaluate, cli_recommend,
-    cli_similar, cli_explain, cli_serve, cli_info, cli_export, cli_bench, cli_reproduce, cli_completion, cli_man;
+extern const struct cli_command cli_synth, cli_prepare, cli_train, cli_tune, cli_evaluate, cli_compare,
+    cli_recommend, cli_similar, cli_explain, cli_serve, cli_info, cli_export, cli_bench, cli_reproduce,
+    cli_completion, cli_man;
 /* The commands in the order of the data flow, ended by NULL (main.c). */
 extern const struct cli_command *const cli_commands[];
 const struct cli_command *cli_find_command(const char *name);

@@ -19,7 +19,7 @@
 static volatile sig_atomic_t stop_asked;
 
 static struct {
-    int quiet, terminal, bar_shown;
+    int quiet, terminal, bar_shown, times;
     volatile sig_atomic_t may_end;
     char stage[64];
     double first_done, first_seconds; /* where the stage began: a resumed training does not start at 0 */
@@ -125,6 +125,17 @@ static void describe(const struct inmo_progress *progress, char *text, size_t si
     }
 }
 
+/* "2026-11-17T03:00:01Z " where lines have times, else "". */
+static const char *stamp(void)
+{
+    static char text[32];
+    time_t seconds = time(NULL);
+    struct tm utc;
+    if (!state.times || !gmtime_r(&seconds, &utc) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ ", &utc))
+        return "";
+    return text;
+}
+
 static void draw_bar(const struct inmo_progress *progress, const char *details)
 {
     enum { BAR = 20 };
@@ -162,7 +173,7 @@ static void on_progress(void *context, const struct inmo_progress *progress)
         if (state.terminal)
             draw_bar(progress, details);
         else
-            fprintf(stderr, "inmo: %s  %s\n", stage, details);
+            fprintf(stderr, "%sinmo: %s  %s\n", stamp(), stage, details);
         state.last_line = time;
     }
 }
@@ -186,7 +197,7 @@ void cli_note(enum inmo_level level, const char *format, ...)
     if (level == INMO_NOTE && state.quiet)
         return;
     cli_hooks_end();
-    fputs(level == INMO_NOTE ? "inmo: " : "inmo: warning: ", stderr);
+    fprintf(stderr, "%sinmo: %s", stamp(), level == INMO_NOTE ? "" : "warning: ");
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
@@ -208,7 +219,7 @@ void cli_print_error(struct inmo_error *error)
         cli_json_put(stderr,
                      json_pack("{so}", "error", cli_json_error(error->code, cli_flags(error->message, text))), 0);
     else if (error->message[0])
-        fprintf(stderr, "inmo: %s\n", cli_flags(error->message, text));
+        fprintf(stderr, "%sinmo: %s\n", stamp(), cli_flags(error->message, text));
     error->message[0] = 0;
 }
 
@@ -218,12 +229,13 @@ const struct inmo_hooks *cli_hooks(void)
     return &hooks;
 }
 
-void cli_hooks_start(int quiet)
+void cli_hooks_start(int quiet, int times)
 {
     struct sigaction action = {.sa_handler = on_signal};
     const char *kind = getenv("TERM");
 
     state.quiet = quiet;
+    state.times = times;
     state.terminal = isatty(STDERR_FILENO) && (!kind || strcmp(kind, "dumb"));
     state.last_line = now();
     sigemptyset(&action.sa_mask);

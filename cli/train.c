@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct train_settings {
@@ -52,7 +53,15 @@ static void declare(struct cli_options *options, void *structure)
 static enum inmo_status begin(struct cli_options *options, void *structure, struct inmo_error *error)
 {
     struct train_settings *settings = structure;
-    return cli_begin_training(options, &settings->training, cli_given(options, "model"), error);
+    const char *from = cli_given(options, "from");
+    struct inmo_model *model = NULL;
+    enum inmo_status status = cli_begin_training(options, &settings->training, cli_given(options, "model"), error);
+    if (!status && from)
+        status = inmo_model_load(from, &model, error);
+    if (!status && from)
+        cli_follow_training(model, &settings->training.train);
+    inmo_model_free(model);
+    return status;
 }
 
 /* ---- Before and after training ------------------------------------------------------------------------------- */
@@ -120,6 +129,20 @@ static void print_text(const struct train_settings *settings, const struct inmo_
     printf("  memory      %.0f MB at most\n", peak_rss_mb());
 }
 
+/* A new log is read and split as that of the earlier model. */
+static enum inmo_status follow_from(const struct cli_options *options, struct train_settings *settings,
+                                    struct inmo_error *error)
+{
+    const char *path = settings->training.train.from;
+    struct inmo_model *model = NULL;
+    struct stat found;
+    enum inmo_status status = inmo_model_load(path, &model, error);
+    if (!status && (stat(options->argument.value[0], &found) || !S_ISDIR(found.st_mode)))
+        cli_follow_log(options, path, model, &settings->data.read, &settings->data.prepare);
+    inmo_model_free(model);
+    return status;
+}
+
 static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
 {
     struct train_settings *settings = structure;
@@ -128,9 +151,10 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_titles *titles = NULL;
     struct inmo_train_report report = {0};
     struct inmo_model_info info;
+    struct inmo_lock lock = {-1, NULL};
     char *checkpoint = NULL;
     int damaged;
-    enum inmo_status status;
+    enum inmo_status status = INMO_OK;
 
     if (settings->no_checkpoint ||
         (!settings->training.train.checkpoint && inmo_is_written_into(settings->output))) {
@@ -140,11 +164,17 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         settings->training.train.checkpoint = checkpoint;
     }
     settings->data.prepare.hold_out = 0; /* training's option of this name does it, whatever the data */
-    status = check_outputs(settings, error);
+    status = cli_check_output(settings->output, 1, error);
+    if (!status && !inmo_is_written_into(settings->output))
+        status = inmo_lock_output(settings->output, &lock, error);
+    if (!status)
+        status = check_outputs(settings, error);
     if (!status && settings->titles)
         status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
+    if (!status && settings->training.train.from)
+        status = follow_from(options, settings, error);
     if (!status)
-        status = cli_open_data(options, options->argument.value[0], &settings->data, &dataset, NULL, error);
+        status = cli_open_all_data(options, &options->argument, &settings->data, &dataset, NULL, error);
     if (!status)
         cli_say_kept(dataset);
     if (!status)
@@ -179,27 +209,33 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     inmo_titles_free(titles);
     inmo_model_free(model);
     inmo_dataset_free(dataset);
+    inmo_unlock_output(&lock);
     free(checkpoint);
     return status;
 }
 
 const struct cli_command cli_train = {
     .name = "train",
-    .arguments = "DATA",
-    .summary = "train a model on a data set or a raw log",
+    .arguments = "DATA...",
+    .summary = "train a model on a data set or raw logs",
     .description =
-        "Trains on DATA, a prepared directory or a raw log (then the options for logs apply, and "
+        "Trains on DATA, a prepared directory or one or more raw logs (then the options for logs apply, and "
         "everything is for training), keeps the epoch with the best validation NDCG@20 and writes the "
         "model. Data without a validation part have one held out meanwhile (--hold-out); the model has all "
         "interactions in the end (--refit).\n\nCtrl-C writes a checkpoint and prints the command that continues. "
         "The defaults shown "
-        "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another.",
+        "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another."
+        "\n\nWith --from, an "
+        "earlier model's parameters are the start, matched by id, its settings and the way its log was "
+        "read are the defaults, and only the last epochs of the schedule are trained. While a model is "
+        "made, MODEL.lock says by whom, and a second run ends with exit code 12.",
     .examples = "  inmo train data -o model.inmo\n"
                 "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
                 "  inmo train log.csv -o model.inmo --epochs 50 --max-seconds 600\n"
-                "  inmo train data -o model.inmo --resume\n",
+                "  inmo train data -o model.inmo --resume\n"
+                "  inmo train monday.csv tuesday.csv -o tuesday.inmo --from monday.inmo\n",
     .least_arguments = 1,
-    .most_arguments = 1,
+    .most_arguments = SIZE_MAX,
     .required = "output",
     .settings_size = sizeof(struct train_settings),
     .declare = declare,

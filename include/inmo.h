@@ -59,7 +59,8 @@ extern "C" {
     X(EXISTS, 8, "output exists already")                                                                          \
     X(MEMORY, 9, "not enough memory")                                                                              \
     X(NUMERIC, 10, "training produced non-finite numbers")                                                         \
-    X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if requested")
+    X(INTERRUPTED, 11, "stopped on request; a checkpoint was written if requested")                                \
+    X(BUSY, 12, "another process is making this output")
 
 enum inmo_status {
 #define INMO_STATUS_ENUM(name, code, meaning) INMO_##name = code,
@@ -384,7 +385,7 @@ struct inmo_train_options {
     double graph_dropout;      /* dropout of the backbone: edges and messages of ngcf, nodes of imc-gae */
     double self_weight;        /* beta: weight of the self-enhanced loss */
     double contrast;           /* gamma of idcf: weight of the contrastive loss */
-    const char *attention;     /* idcf: own (default) or shared weights of users and items */
+    const char *attention;     /* idcf: own or shared weights of users and items */
     double key_learning_rate;  /* idcf: of the first stage; 0: learning_rate */
     double annealing;          /* delta: alpha = 1 - 0.5 delta^epoch; 1 keeps alpha at 0.5, 0 at 1 */
     double popularity;         /* gamma: an item's representation is scaled by degree^gamma */
@@ -401,8 +402,8 @@ struct inmo_train_options {
     double init_scale;         /* normal: standard deviation; default 0.1 */
     const char *start;         /* random|spectral: initial templates at random or from a truncated SVD */
     double start_scale;        /* spectral: scale of the initial embeddings */
-    const char *loss;          /* bpr|softmax|listwise|bce */
-    int negatives;             /* softmax: uniform negatives that the whole batch shares */
+    const char *loss;          /* bpr|softmax|listwise|bce|directau */
+    int negatives;             /* softmax, listwise: uniform negatives that the whole batch shares */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
     double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence;
@@ -421,6 +422,9 @@ struct inmo_train_options {
     const char *checkpoint;    /* file for checkpoints; default NULL: none */
     double checkpoint_seconds; /* time between them; default 60 */
     int resume;                /* 1: continue from the checkpoint if it exists */
+    const char *from; /* warm start: a model file; its parameters are the start, matched by id, and only the
+                         last epochs of the schedule are trained; default NULL: train anew */
+    int from_epochs;  /* warm start: epochs to train; 0 (default): a sixth of epochs */
 };
 
 /* Defaults of the recipe for the model: "fast" (or NULL: what reaches the best quality soonest) or "paper" (the
@@ -462,8 +466,11 @@ struct inmo_train_report {
  * "auto" is train for what was held out here (graph, if possible, with more than 2^17 interactions), and graph, if
  * possible, for a validation part of the data; none in a run of less than 20 seconds (max_seconds). report is of
  * the first pass, but for the time and the loss. If interrupted, writes a checkpoint and returns INMO_INTERRUPTED.
- * report may be NULL. Errors: USAGE (an option out of bounds), INPUT (no interactions), NUMERIC, IO, FORMAT
- * (checkpoint of other data or options), MEMORY, INTERRUPTED. */
+ * With from, interactions that the earlier model has in training are not validated with: they stay in training, and
+ * what it was validated on stays in validation. report may be NULL. Errors: USAGE (an option out of bounds, or
+ * other than that of the earlier model), INPUT (no interactions; test interactions that the earlier model was
+ * trained on), UNSUPPORTED (a warm start of a model that does not learn by steps), NUMERIC, IO, FORMAT (checkpoint
+ * of other data or options), MEMORY, INTERRUPTED. */
 INMO_API enum inmo_status inmo_train(const struct inmo_dataset *dataset, const struct inmo_train_options *options,
                                      const struct inmo_hooks *hooks, struct inmo_model **model,
                                      struct inmo_train_report *report, struct inmo_error *error);
@@ -480,6 +487,10 @@ struct inmo_model_info {
     const char *record;        /* JSON array: one object per epoch (loss, validation score) */
 };
 INMO_API void inmo_model_info(const struct inmo_model *model, struct inmo_model_info *info);
+/* A JSON object: how its log was read ("reading") and split ("options"), by the names of the tables of settings,
+ * and of a warm start the earlier model ("from"); "" if that is not known (pairs from memory, files of older
+ * versions). What is to be read along with it should be read the same way. */
+INMO_API const char *inmo_model_origin(const struct inmo_model *model);
 /* What it was trained and validated on, by its own numbers of users and items. The arrays belong to the model. */
 INMO_API void inmo_model_interactions(const struct inmo_model *model, struct inmo_interactions *train,
                                       struct inmo_interactions *valid);

@@ -6,7 +6,7 @@
   - A folder of src/ includes only inmo.h and folders at or before its place on the data's way.
   - lab/ and limit/, parts of the program, include inmo.h, folders of src/ and themselves, but not each other.
   - cli/ includes only inmo.h, base/file.h and data/output.h (there is one way to write a file), its own headers and the
-    entrances lab/reproduce.h, limit/bench.h, server/serve.h and server/store.h; examples/ only inmo.h.
+    entrances lab/reproduce.h, lab/compare.h, limit/bench.h, server/serve.h and server/store.h; examples/ only inmo.h.
   - server/ includes inmo.h, its own headers and src/base/; like the program, it uses the library from outside.
   - Every symbol the static library defines for others starts with inmo_.
   - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
@@ -21,7 +21,7 @@ import subprocess
 import sys
 
 ORDER = ["base", "data", "graph", "kernel", "model", "score", "eval", "loss", "train", "tune", "view"]
-PROGRAM_PARTS = {"lab": "lab/reproduce.h", "limit": "limit/bench.h"}  # and what cli/ may include of each
+PROGRAM_PARTS = {"lab": ("lab/reproduce.h", "lab/compare.h"), "limit": ("limit/bench.h",)}  # and what cli/ may include of each
 SERVER_ENTRANCES = {"server/serve.h", "server/store.h"}
 ROOMS = {"model": ["provider", "backbone", "head", "system"]}  # folders inside a folder
 WARN_LINES, FAIL_LINES = 400, 500
@@ -89,7 +89,7 @@ def check_outside(root, folder, own_headers, errors):
         for line, name, quoted in includes(path):
             places = [(start / name).resolve() for start in (path.parent, base)]
             own = own_headers and quoted and any(p.is_file() and base in p.parents for p in places)
-            entrance = own_headers and (name in PROGRAM_PARTS.values() or name in SERVER_ENTRANCES
+            entrance = own_headers and (any(name in part for part in PROGRAM_PARTS.values()) or name in SERVER_ENTRANCES
                                          or name in ("base/file.h", "data/output.h"))
             if name != "inmo.h" and not own and not entrance and (quoted or name.split("/")[0] in ORDER):
                 what = "inmo.h, its own headers and the entrances of the parts" if own_headers else "inmo.h"
@@ -168,7 +168,7 @@ def check_symbols(root, static, shared, errors):
         errors.append(f"{shared}: exports {name}, which inmo.h does not mark INMO_API")
     for name in sorted(declared - exported):
         errors.append(f"{shared}: does not export {name}, which inmo.h marks INMO_API")
-    of_parts = re.compile(r"inmo_(lab|reproduce|bench|trials?|machine)(_|$)")
+    of_parts = re.compile(r"inmo_(lab|reproduce|compare|bench|trials?|machine)(_|$)")
     for name in sorted(name for name in symbols(shared) if of_parts.match(name)):
         errors.append(f"{shared}: has {name}, which belongs to the program's lab/ or limit/")
 

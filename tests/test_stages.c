@@ -26,8 +26,12 @@ static void test_epochs_of_stages(void **state)
     struct inmo_train_options options = small_options("neumf");
     struct inmo_learner learner = {.type = &noting};
     float best[1];
-    struct inmo_trainer trainer = {
-        .options = &options, .learner = &learner, .pretraining = 10, .best_epoch = -1, .best_score = NAN};
+    struct inmo_trainer trainer = {.options = &options,
+                                   .learner = &learner,
+                                   .pretraining = 10,
+                                   .epochs = 7,
+                                   .best_epoch = -1,
+                                   .best_score = NAN};
     (void)state;
     ended.calls = 0;
     options.pretrain = 5;
@@ -65,7 +69,7 @@ static void test_one_stage(void **state)
 {
     struct inmo_train_options options = small_options("mf");
     struct inmo_learner learner = {.type = &noting};
-    struct inmo_trainer trainer = {.options = &options, .learner = &learner, .best_epoch = -1};
+    struct inmo_trainer trainer = {.options = &options, .learner = &learner, .epochs = 3, .best_epoch = -1};
     (void)state;
     ended.calls = 0;
     for (int epoch = 0; epoch < 3; epoch++) {
@@ -81,7 +85,7 @@ static void test_what_is_taken_over(void **state)
 {
     struct inmo_dataset *data = grouped_dataset(48, 80, 10, "70/10/20");
     struct inmo_train_options options = small_options("neumf");
-    struct inmo_learner_setup setup = {data, data, &options, inmo_model_kind_find("neumf"), NULL, NULL};
+    struct inmo_learner_setup setup = {data, data, &options, inmo_model_kind_find("neumf"), NULL, NULL, NULL};
     struct inmo_learner *learner = NULL;
     struct inmo_error error = {0};
     struct inmo_neumf net;
@@ -123,7 +127,7 @@ static void test_score_of_a_stage(void **state)
 {
     struct inmo_dataset *data = grouped_dataset(48, 80, 10, "70/10/20");
     struct inmo_train_options options = small_options("neumf");
-    struct inmo_learner_setup setup = {data, data, &options, inmo_model_kind_find("neumf"), NULL, NULL};
+    struct inmo_learner_setup setup = {data, data, &options, inmo_model_kind_find("neumf"), NULL, NULL, NULL};
     struct inmo_learner *learner = NULL;
     struct inmo_error error = {0};
     (void)state;

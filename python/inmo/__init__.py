@@ -14,6 +14,7 @@ The program's whole way, with its options as keywords::
 from ._data import Dataset, Log, dataset, open_dataset, prepare, read, synth
 from ._errors import (
     Error,
+    BusyError,
     ExistsError,
     FileError,
     FormatError,
@@ -40,6 +41,7 @@ __all__ = [
     "Entry",
     "Error",
     "Evaluation",
+    "BusyError",
     "ExistsError",
     "Explanation",
     "FileError",

@@ -49,6 +49,10 @@ class NumericError(Error, ArithmeticError):
     """Training produced numbers that are not finite."""
 
 
+class BusyError(Error, BlockingIOError):
+    """Another process is making this output."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Stopped by Ctrl-C. A KeyboardInterrupt, so that ``except Exception`` lets it pass."""
 
@@ -64,6 +68,7 @@ BY_STATUS: Dict[str, Type[BaseException]] = {
     "MEMORY": NotEnoughMemoryError,
     "NUMERIC": NumericError,
     "INTERRUPTED": Interrupted,
+    "BUSY": BusyError,
 }
 
 

@@ -302,6 +302,7 @@ _CALLS: Dict[str, Any] = {
     "model_ids": (None, [_pointer, c.POINTER(IdTable), c.POINTER(IdTable)]),
     "model_tensor": (_int, [_pointer, _size, c.POINTER(TensorInfo)]),
     "model_save": ("status", [_pointer, _text, _int]),
+    "model_origin": (_text, [_pointer]),
     "titles_read": ("status", [_text, _text, c.POINTER(_pointer)]),
     "titles_free": (None, [_pointer]),
     "titles_of": (_text, [_pointer, _text]),

@@ -6,7 +6,7 @@ import copy
 import ctypes as c
 import json
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ._data import Dataset, Log, open_dataset, prepare
 from ._errors import UnsupportedError, UsageError
 from ._library import encode, encode_path, lib
 from ._lists import Evaluation, Explanation, Recommendations, Search, html_table
-from ._options import Options, split_options, table
+from ._options import Options, keyword, split_options, table
 from ._progress import Callback, Watch
 from ._view import View
 
@@ -73,6 +73,11 @@ class Model:
         """What training chose by itself, of options that were left to it ("auto")."""
         first: Dict[str, Any] = next(iter(json.loads(self._info().record)), {})
         return dict(first.get("chosen", {}))
+
+    @property
+    def origin(self) -> Dict[str, Any]:
+        """How its log was read ("reading") and split ("options"), and of a warm start the earlier model ("from"), if known."""
+        return dict(json.loads(lib.model_origin(self._pointer) or b"{}"))
 
     @property
     def refit(self) -> Dict[str, Any]:
@@ -294,6 +299,17 @@ def _report(found: library.TrainReport) -> Dict[str, Any]:
     return report
 
 
+def _as_earlier(path: str, model: str, options: Dict[str, Any]) -> Tuple[str, Dict[str, Any]]:
+    """Options of a warm start: those of the earlier model where nothing else is given. What was weighed is weighed again."""
+    earlier = load(path)
+    settings = earlier.configuration
+    if "walks" in earlier.chosen:
+        settings.update({"walks": "auto", "links": "auto", "link-ridge": "auto"})
+    name = settings.pop("model")
+    given = {keyword(word): value for word, value in settings.items() if value is not None}
+    return (name if model == "inmo-lightgcn" else model), {**given, **options}
+
+
 def train(
     data: Any,
     model: str = "inmo-lightgcn",
@@ -311,7 +327,8 @@ def train(
     part have one held out meanwhile (``hold_out``), and in the end the model has everything (``refit``). Ctrl-C stops with a
     KeyboardInterrupt; with ``checkpoint="file"``, the same call with ``resume=True`` goes on. ``callback`` is told stage, done,
     total, seconds, loss and validation score now and then; what it raises ends the training. ``titles`` is a file with ids, titles
-    and any further columns of items, which the model keeps.
+    and any further columns of items, which the model keeps. ``from_="file"`` is a warm start: the parameters of that model, matched
+    by id, are the start, and its options the defaults.
 
     >>> import inmo
     >>> pairs = [(user, item) for user in range(40) for item in range(30) if (user * item) % 7 < 3]
@@ -321,6 +338,8 @@ def train(
     >>> len(model.recommend(items=[3, 4, 5], k=5))
     5
     """
+    if options.get("from_"):
+        model, options = _as_earlier(str(options["from_"]), model, options)
     aliases: Dict[str, Any] = {word: options.pop(word) for word in ("templates", "lr") if word in options}
     to_train, to_read, to_prepare = split_options(options, "train", "read", "prepare", also=("model", "recipe", "like"))
     training_options(model, recipe, None, {**aliases, **to_train})  # faults before the data is read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import difflib
+from keyword import iskeyword
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 from ._errors import UsageError
@@ -24,8 +25,8 @@ class Option(NamedTuple):
 
 
 def keyword(name: str) -> str:
-    """The keyword of a setting: learning-rate is learning_rate."""
-    return name.replace("-", "_")
+    """The keyword of a setting: learning-rate is learning_rate, and from, a word of the language, is from_."""
+    return name + "_" if iskeyword(name) else name.replace("-", "_")
 
 
 class Table:

@@ -127,6 +127,17 @@ def test_save_load_copy_pickle(model, tmp_path):
         pickle.dumps(model.live)
 
 
+def test_warm_start(data, tmp_path):
+    first = inmo.train(data, model="inmo-mf", dim=12, epochs=6, dropout=0.2)
+    path = tmp_path / "first.inmo"
+    first.save(path)
+    warm = inmo.train(data, from_=path)
+    assert warm.name == "inmo-mf" and warm.configuration == first.configuration
+    assert warm.report["epochs"] == 1 and "from" in warm.origin
+    with pytest.raises(ValueError, match="dim"):
+        inmo.train(data, from_=path, dim=16)
+
+
 def test_dataset_files(data, tmp_path):
     data.save(tmp_path / "data")
     for other in (inmo.open_dataset(tmp_path / "data"), pickle.loads(pickle.dumps(data))):

@@ -47,6 +47,17 @@ int inmo_is_written_into(const char *path);
  * a descriptor to be closed, -1 where the file system has no locks. */
 enum inmo_status inmo_lock_folder(const char *folder, int *lock, struct inmo_error *error);
 
+/* Locks an output for this process, from before the work on it begins until it is there. The lock is the file
+ * path.lock, which says who holds it and is removed by inmo_unlock_output; what a killed process left is taken
+ * over. Errors: BUSY (says who holds it), IO. Where the file system has no locks there is none, and no error. */
+struct inmo_lock {
+    int file;   /* -1: not held */
+    char *name; /* of the lock file */
+};
+enum inmo_status inmo_lock_output(const char *path, struct inmo_lock *lock, struct inmo_error *error);
+/* Does nothing to a lock that is not held ({-1, NULL}). */
+void inmo_unlock_output(struct inmo_lock *lock);
+
 /* A new name must last through a power cut as well. By now the file is in place, and a folder that may not be
  * read or a file system that cannot sync folders takes nothing away from it: no error. */
 void inmo_sync_folder(const char *folder);

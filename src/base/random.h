@@ -30,6 +30,7 @@ enum inmo_stream {
     INMO_STREAM_LATENT = 17,        /* latent samples of mult-vae */
     INMO_STREAM_TUNE = 20,          /* settings of the trials of a search */
     INMO_STREAM_SIGN = 21,          /* signs of the paired test */
+    INMO_STREAM_RESAMPLE = 40,      /* users of the bootstrap */
     INMO_STREAM_VALIDATION = 22,    /* sample of validation users */
     INMO_STREAM_HEAD_INIT = 23,     /* initial values of a head's parameters */
     INMO_STREAM_PROVIDER_INIT = 24, /* initial values of a provider's weights */

@@ -42,6 +42,7 @@ void inmo_log_free(struct inmo_log *log)
     if (!log)
         return;
     inmo_log_free(log->seen);
+    inmo_free(log->reading);
     inmo_free(log->sources);
     for (size_t n = log->block_count; n > 0; n--)
         free_block(log->block[n - 1]);

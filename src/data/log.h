@@ -37,6 +37,7 @@ struct inmo_log {
     double highest_rating;                               // seen; NaN without ratings
     char threshold[40];                                  // of ratings that are positive: "> 3", ">= 4"
     char *sources;                                       // the paths, comma-separated, for the description
+    char *reading;  // JSON object: the options it was read with; NULL: from memory
 };
 
 struct inmo_log *inmo_log_new(int has_time, int has_part);

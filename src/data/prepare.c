@@ -164,6 +164,10 @@ static char *describe(const struct preparation *p, const struct inmo_dataset *da
     for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++)
         if (counts[n].count > 0)
             inmo_text_format(&json, ", \"%s\": %" PRId64, counts[n].name, counts[n].count);
+    if (log->reading) {
+        inmo_text_format(&json, ", \"reading\": ");
+        inmo_text_add(&json, log->reading, strlen(log->reading));
+    }
     inmo_text_format(&json, ", \"options\": ");
     inmo_text_add(&json, options ? options : "", options ? strlen(options) : 0);
     inmo_text_add(&json, "}", 1);

@@ -225,8 +225,11 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
             meter.before += about.st_size;
     }
     if (status == INMO_OK) {
+        size_t count;
+        const struct inmo_setting *table = inmo_read_settings(&count);
         reader->log->sources = join_paths(path, path_count);
-        if (!reader->log->sources)
+        reader->log->reading = inmo_settings_json(table, count, &reader->options);
+        if (!reader->log->sources || !reader->log->reading)
             status = inmo_fail_memory(error, "the names of the files");
     }
     if (status == INMO_OK) {

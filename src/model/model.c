@@ -117,6 +117,11 @@ static struct inmo_interactions as_interactions(const struct inmo_csr *list)
     return (struct inmo_interactions){list->rows, list->columns, list->offset, list->column, inmo_csr_count(list)};
 }
 
+const char *inmo_model_origin(const struct inmo_model *model)
+{
+    return model->origin ? model->origin : "";
+}
+
 void inmo_model_interactions(const struct inmo_model *model, struct inmo_interactions *train,
                              struct inmo_interactions *valid)
 {
@@ -210,6 +215,7 @@ void inmo_model_free(struct inmo_model *model)
     inmo_tensorfile_close(model->file);
     inmo_free(model->preparation);
     inmo_free(model->record);
+    inmo_free(model->origin);
     inmo_free(model->configuration);
     inmo_free(model);
 }

@@ -91,6 +91,7 @@ struct inmo_model {
     void *tensor_block;  // the memory of all tensors; NULL: each is allocated alone, or belongs to the file
     char *configuration, *record;
     struct inmo_titles *titles;    // what people call the items; NULL: nobody said
+    char *origin;                  // JSON object: how its log was read and split; NULL: not known
     struct inmo_tensorfile *file;  // owns the arrays; NULL: they are allocated one by one
     int32_t *owned_nodes;          // node_of_row of a loaded model; the file stores it in two parts
 };

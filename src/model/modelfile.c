@@ -13,6 +13,7 @@
  *     NAME.*                                               standalone models: their tensors, by their rules
  *
  * Everything is checked before use: a file with a valid checksum may still have been written by another program. */
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/tensorfile.h"
@@ -81,6 +82,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         metadata[about++] = (struct inmo_metadata){"attention", "shared"};
     if (model->preparation)
         metadata[about++] = (struct inmo_metadata){"preparation", model->preparation};
+    if (model->origin)
+        metadata[about++] = (struct inmo_metadata){"origin", model->origin};
     if (model->refitted)
         metadata[about++] =
             (struct inmo_metadata){"refit", model->refitted == INMO_REFIT_GRAPH ? "graph" : "train"};
@@ -276,6 +279,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
     const char *attention = inmo_tensorfile_metadata(model->file, "attention");
+    const char *origin = inmo_tensorfile_metadata(model->file, "origin");
     const char *preparation = inmo_tensorfile_metadata(model->file, "preparation");
     const char *refit = inmo_tensorfile_metadata(model->file, "refit");
     if (!name || !dim || !layers || !alpha || !eval_alpha || !configuration || !record)
@@ -299,13 +303,17 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         (model->links > 0 && model->link_rule.k < 1) ||
         ((model->walks > 0 || model->links > 0) && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
+    if (origin && (*origin != '{' || !inmo_json_is_sound(origin, strlen(origin))))
+        return bad(path, "its origin is not a JSON object", error);
     if (!neighbours)
         model->walk_neighbours = INMO_WALK_NEIGHBOURS;
     model->link_rule.popularity = model->popularity;
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
-    model->preparation = preparation ? inmo_copy_string(preparation) : NULL;
-    if (!model->configuration || !model->record || (preparation && !model->preparation))
+    model->origin = inmo_copy_string(origin);
+    model->preparation = inmo_copy_string(preparation);
+    if (!model->configuration || !model->record || (origin && !model->origin) ||
+        (preparation && !model->preparation))
         return inmo_fail_memory(error, "the model");
     return INMO_OK;
 }

@@ -57,6 +57,9 @@ struct inmo_learning {
      * ends. */
     double (*step)(struct inmo_learning_state *learner, const struct inmo_block *block, int64_t step,
                    double learning_rate);
+    /* A warm start: replaces the starting parameters by those of an earlier model of the same dim. item (items):
+     * its number of each item, or -1. NULL: there is none. */
+    void (*take)(const struct inmo_model *earlier, const int32_t *item, int32_t items, float *parameter);
 };
 
 struct inmo_system_state;

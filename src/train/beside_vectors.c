@@ -64,9 +64,9 @@ static enum inmo_status solve_best(const struct inmo_train_options *options, con
 }
 
 enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
-                                   const struct inmo_validation *validation, const struct inmo_hooks *hooks,
-                                   struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
-                                   struct inmo_error *error)
+                                   const struct inmo_model *earlier, const struct inmo_validation *validation,
+                                   const struct inmo_hooks *hooks, struct inmo_scorer *scorer,
+                                   struct inmo_beside_choice *choice, struct inmo_error *error)
 {
     const struct inmo_graph *graph = learner->bound->graph;
     *choice = (struct inmo_beside_choice){
@@ -74,9 +74,13 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
         .chooses = validation && (options->walks < 0 || options->links < 0),
         .weights = {options->walks < 0 ? PLAIN_WALKS : options->walks, options->links < 0 ? 0 : options->links, 0},
     };
+    if (earlier && earlier->links > 0 && options->link_ridge < 0) {
+        choice->rule.ridge = earlier->link_rule.ridge;
+        choice->rule.share = earlier->link_rule.share;
+    }
     if (options->links == 0 || !validation)
         return INMO_OK;
-    if (options->link_ridge < 0 && !is_hurried(options))
+    if (options->link_ridge < 0 && !is_hurried(options) && !(earlier && earlier->links > 0))
         return solve_best(options, graph, validation, hooks, scorer, &choice->rule, error);
     return inmo_links_solve(graph, &choice->rule, NULL, hooks, &scorer->beside.links, error);
 }

@@ -13,12 +13,13 @@ struct inmo_beside_choice {
     struct inmo_weights weights;
 };
 
-/* Solves the links, by the ridge that the options give or the one that ranks best by itself, into the scorer.
+/* Solves the links, by the ridge that the options give, that of the earlier model of a warm start (may be NULL), or
+ * the one that ranks best by itself, into the scorer.
  * Without a validation part: nothing yet. */
 enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
-                                   const struct inmo_validation *validation, const struct inmo_hooks *hooks,
-                                   struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
-                                   struct inmo_error *error);
+                                   const struct inmo_model *earlier, const struct inmo_validation *validation,
+                                   const struct inmo_hooks *hooks, struct inmo_scorer *scorer,
+                                   struct inmo_beside_choice *choice, struct inmo_error *error);
 /* Weighs them beside the scorer's vectors, if that is to be chosen. */
 enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
                                    const struct inmo_validation *validation, struct inmo_scorer *scorer,

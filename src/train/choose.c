@@ -124,6 +124,8 @@ static struct inmo_train_options shorten(const struct climb *climb, const struct
     trial.refit = "none";
     trial.checkpoint = NULL;
     trial.resume = 0;
+    trial.from = NULL;
+    trial.from_epochs = 0;
     trial.max_seconds = 0;
     return trial;
 }

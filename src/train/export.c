@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/setting.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,4 +273,40 @@ enum inmo_status inmo_export_stamp(struct inmo_model *model, double alpha_reache
         return inmo_fail_memory(error, "the model");
     snprintf(model->record, size, "[%s]", epochs);
     return INMO_OK;
+}
+
+/* Appends a member of the description, if it is there. */
+static void add_member(struct inmo_text *text, const json_t *description, const char *name)
+{
+    json_t *member = json_object_get(description, name);
+    char *dumped = member ? json_dumps(member, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17)) : NULL;
+    text->failed |= member && !dumped;
+    if (dumped) {
+        inmo_text_format(text, "%s\"%s\": ", text->data ? ", " : "{", name);
+        inmo_text_add(text, dumped, strlen(dumped));
+    }
+    free(dumped);
+}
+
+enum inmo_status inmo_export_origin(struct inmo_model *model, const struct inmo_dataset *data, uint64_t from,
+                                    struct inmo_error *error)
+{
+    struct inmo_text text = {0};
+    json_t *description = NULL;
+    const char *words = data->description ? data->description : "{}";
+    enum inmo_status status = inmo_json_parse(words, strlen(words), 0, &description, NULL);
+    if (status == INMO_MEMORY)
+        return inmo_fail_memory(error, "the model");
+    if (json_object_get(description, "reading")) {
+        add_member(&text, description, "reading");
+        add_member(&text, description, "options");
+    }
+    if (from)
+        inmo_text_format(&text, "%s\"from\": \"%016llx\"", text.data ? ", " : "{", (unsigned long long)from);
+    json_decref(description);
+    if (!text.data && !text.failed)
+        return INMO_OK;
+    inmo_text_add(&text, "}", 1);
+    model->origin = inmo_text_take(&text);
+    return model->origin ? INMO_OK : inmo_fail_memory(error, "the model");
 }

@@ -16,5 +16,9 @@ enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct
  * brackets). */
 enum inmo_status inmo_export_stamp(struct inmo_model *model, double alpha_reached, const char *epochs,
                                    struct inmo_error *error);
+/* Adds how the data was read and split, as far as its description says so, and the fingerprint of the model that a
+ * warm start began with; 0: none. */
+enum inmo_status inmo_export_origin(struct inmo_model *model, const struct inmo_dataset *data, uint64_t from,
+                                    struct inmo_error *error);
 
 #endif

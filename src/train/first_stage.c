@@ -47,6 +47,8 @@ enum inmo_status inmo_first_stage_train(const struct inmo_model_kind *kind, cons
     int past = 0;
     enum inmo_status status;
     first.model = kind->provider->frozen_from;
+    first.from = NULL;
+    first.from_epochs = 0;
     first.max_seconds = options->max_seconds / 2;
     first.refit = "none";
     if (options->key_learning_rate > 0)

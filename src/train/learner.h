@@ -11,6 +11,7 @@
 #include "kernel/kernel.h"
 #include "model/model.h"
 
+struct inmo_warm;
 struct inmo_learner_setup {
     const struct inmo_dataset *data;
     const struct inmo_dataset *exported; /* whose interactions the model gets; the same users and items */
@@ -18,6 +19,7 @@ struct inmo_learner_setup {
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;       /* polled during long computations; may cause INTERRUPTED */
     const struct inmo_model *first_stage; /* its embeddings become the rows (first_stage.h); NULL: none */
+    struct inmo_warm *warm;               /* its model's parameters are the start (warm.h); model NULL: none */
 };
 
 struct inmo_learner {

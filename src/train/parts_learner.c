@@ -7,6 +7,7 @@
 #include "train/first_stage.h"
 #include "train/learner.h"
 #include "train/step.h"
+#include "train/warm.h"
 
 #include <string.h>
 
@@ -117,6 +118,26 @@ static void parts_end_stage(struct inmo_learner *learner, int stage, const float
                     (float *)inmo_stepper_head(stepper));
 }
 
+static int is_warm(const struct inmo_learner_setup *setup)
+{
+    return setup->warm && setup->warm->model;
+}
+
+static enum inmo_status make_stepper(struct parts *parts, struct inmo_error *error)
+{
+    const struct inmo_learner_setup *setup = &parts->setup;
+    uint8_t *kept = is_warm(setup) ? inmo_alloc((size_t)parts->graph->nodes, 1) : NULL;
+    enum inmo_status status = INMO_OK;
+    if (is_warm(setup))
+        status = kept ? inmo_warm_templates(setup->warm, parts->graph, kept, error)
+                      : inmo_fail_memory(error, "a warm start");
+    if (!status)
+        status = inmo_stepper_new_keeping(setup->kind, setup->options, parts->graph, &setup->data->train, kept,
+                                          setup->hooks, &parts->stepper, error);
+    inmo_free(kept);
+    return status;
+}
+
 static enum inmo_status parts_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
                                      struct inmo_error *error)
 {
@@ -128,8 +149,7 @@ static enum inmo_status parts_create(const struct inmo_learner_setup *setup, str
     parts->setup = *setup;
     status = build_graphs(parts, error);
     if (!status)
-        status = inmo_stepper_new(setup->kind, setup->options, parts->graph, &setup->data->train, setup->hooks,
-                                  &parts->stepper, error);
+        status = make_stepper(parts, error);
     stepper = parts->stepper;
     if (!status && setup->kind->head && setup->options->pretrain > 0) {
         parts->stage = setup->kind->head->stages;
@@ -138,6 +158,8 @@ static enum inmo_status parts_create(const struct inmo_learner_setup *setup, str
     }
     if (!status && setup->first_stage)
         status = inmo_first_stage_copy(setup->first_stage, setup->data, stepper, error);
+    if (!status && is_warm(setup))
+        status = inmo_warm_copy(setup->warm, stepper, error);
     if (status) {
         parts_destroy(&parts->learner);
         return status;

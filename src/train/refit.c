@@ -10,6 +10,7 @@
 #include "train/learner.h"
 #include "train/settings.h"
 #include "train/trainer.h"
+#include "train/warm.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -191,9 +192,11 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
                             struct inmo_train_report *report, struct inmo_error *error)
 {
     struct inmo_dataset held = {0}, joined = {0};
+    struct inmo_warm warm = {0};
     struct inmo_train_options resolved;
     struct inmo_train_report own = {.best_epoch = -1, .best_score = NAN, .final_loss = NAN};
-    struct inmo_train_pass pass = {.data = data, .exported = data, .options = &resolved, .hooks = hooks};
+    struct inmo_train_pass pass = {
+        .data = data, .exported = data, .options = &resolved, .hooks = hooks, .warm = &warm};
     const struct inmo_model_kind *kind = NULL;
     double start = inmo_now();
     int64_t validated;
@@ -213,6 +216,13 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
                       (long long)pass.held_out, (long long)inmo_csr_count(&data->train), options->hold_out);
         }
     }
+    if (!status)
+        status = inmo_warm_open(pass.data, options, hooks, &warm, error);
+    if (warm.model) {
+        pass.data = pass.exported = &warm.data;
+        if (pass.held_out > 0)
+            pass.held_out = inmo_csr_count(&warm.data.valid);
+    }
     validated = inmo_csr_count(&pass.data->valid);
     resolved.refit = "none";
     if (validated > 0)
@@ -221,7 +231,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     if (!status && strcmp(resolved.refit, "none") != 0) {
         pass.exported = pass.held_out > 0 ? data : &joined;
         if (pass.held_out == 0)
-            status = inmo_dataset_join(data, &joined, error);
+            status = inmo_dataset_join(pass.data, &joined, error);
     }
     if (!status)
         status = passes(&pass, model, &own, error);
@@ -230,6 +240,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
         *report = own;
     }
     inmo_dataset_drop_parts(&joined);
+    inmo_warm_close(&warm);
     inmo_dataset_drop_parts(&held);
     return status;
 }

@@ -15,15 +15,17 @@
 #include "data/dataset.h"
 #include "model/model.h"
 
+struct inmo_warm;
 /* One training: what inmo_train does once or twice. */
 struct inmo_train_pass {
     const struct inmo_dataset *data;          /* its validation part decides on epochs and weights */
     const struct inmo_dataset *exported;      /* whose interactions the model gets */
     const struct inmo_train_options *options; /* checked; `refit` is not auto */
     const struct inmo_hooks *hooks;
-    int64_t held_out;   /* interactions that were held out of the data set's training part */
-    const char *before; /* in a second pass: the record of the first; else NULL */
-    int32_t epochs;     /* in a second pass: how many it has, of those that the schedule spans */
+    struct inmo_warm *warm; /* both passes begin with its model, if it has one (warm.h) */
+    int64_t held_out;       /* interactions that were held out of the data set's training part */
+    const char *before;     /* in a second pass: the record of the first; else NULL */
+    int32_t epochs;         /* in a second pass: how many it has, of those that the schedule spans */
 };
 /* train.c */
 enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo_model **model,

@@ -141,6 +141,12 @@ static struct inmo_setting table[] = {
     {"checkpoint", 's', AT(checkpoint), 0, 0, NULL, "Run", "FILE", "File for checkpoints."},
     {"checkpoint-seconds", 'r', AT(checkpoint_seconds), 0, 1e9, NULL, "Run", "S", "Time between checkpoints."},
     {"resume", 'b', AT(resume), 0, 1, NULL, "Run", NULL, "Continue from the checkpoint."},
+    /* A path says nothing about the model it names; the model's origin does. */
+    {"from", 's', AT(from), 0, 0, NULL, "Warm start", "MODEL",
+     "Start from the parameters of an earlier model, matched by id, and train only the last epochs of the "
+     "schedule."},
+    {"from-epochs", 'i', AT(from_epochs), 0, 1000000, NULL, "Warm start", "N",
+     "Epochs of a warm start; 0: a sixth of all."},
 };
 
 enum { SETTINGS = sizeof table / sizeof *table };
@@ -229,7 +235,7 @@ int inmo_train_setting_applies(const char *setting, const char *model)
 
 size_t inmo_train_settings_of_model(void)
 {
-    return SETTINGS - 4;
+    return SETTINGS - 6;
 }
 
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options)
@@ -308,6 +314,8 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
         !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
         status = inmo_fail(error, INMO_USAGE, "`%s`: %s has no scores that are products of vectors to add them to",
                            options->walks != 0 ? "walks" : "links", options->model);
+    if (!status && options->from_epochs > 0 && !options->from)
+        status = inmo_fail(error, INMO_USAGE, "`from-epochs`: no `from` to start from");
     if (!status && strcmp(options->refit, "graph") == 0 &&
         !inmo_refits_by_graph(inmo_model_kind_find(options->model)))
         status = inmo_fail(error, INMO_USAGE,

@@ -8,13 +8,12 @@ struct inmo_stage inmo_stage_at(const struct inmo_trainer *trainer, int32_t epoc
     int32_t each = trainer->options->pretrain;
     if (epoch < trainer->pretraining)
         return (struct inmo_stage){epoch / each, epoch / each * each, each};
-    return (struct inmo_stage){each > 0 ? trainer->pretraining / each : 0, trainer->pretraining,
-                               trainer->options->epochs};
+    return (struct inmo_stage){each > 0 ? trainer->pretraining / each : 0, trainer->pretraining, trainer->epochs};
 }
 
 int32_t inmo_trainer_epochs(const struct inmo_trainer *trainer)
 {
-    return trainer->pretraining + trainer->options->epochs;
+    return trainer->pretraining + trainer->epochs;
 }
 
 int inmo_epoch_is_validated(const struct inmo_trainer *trainer)

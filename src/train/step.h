@@ -60,6 +60,12 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                   const struct inmo_graph *graph, const struct inmo_csr *train,
                                   const struct inmo_hooks *hooks, struct inmo_stepper **stepper,
                                   struct inmo_error *error);
+/* The same with templates that are taken before all others: kept (nodes, in the data set's numbers), or NULL. */
+enum inmo_status inmo_stepper_new_keeping(const struct inmo_model_kind *kind,
+                                          const struct inmo_train_options *options, const struct inmo_graph *graph,
+                                          const struct inmo_csr *train, const uint8_t *kept,
+                                          const struct inmo_hooks *hooks, struct inmo_stepper **stepper,
+                                          struct inmo_error *error);
 void inmo_stepper_free(struct inmo_stepper *stepper);
 /* The parameter row of a node, given its number in the data set; -1: none. */
 static inline int32_t inmo_stepper_row(const struct inmo_stepper *stepper, int32_t first)

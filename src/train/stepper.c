@@ -9,6 +9,7 @@
 #include "model/readout.h"
 #include "model/start.h"
 
+#include <math.h>
 #include <string.h>
 
 void inmo_stepper_free(struct inmo_stepper *stepper)
@@ -48,8 +49,8 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
 }
 
 /* Chooses the templates and gives each a row in the parameter block. */
-static enum inmo_status bind_templates(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
-                                       struct inmo_error *error)
+static enum inmo_status bind_templates(struct inmo_stepper *stepper, const uint8_t *kept,
+                                       const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_graph *graph = stepper->graph;
@@ -63,6 +64,9 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, const struc
     if (!status)
         status =
             inmo_template_scores(graph, options->template_rule, options->dim, options->seed, hooks, score, error);
+    for (int32_t v = 0; !status && kept && v < graph->nodes; v++)
+        if (kept[v])
+            score[inmo_graph_place(graph, v)] = INFINITY; /* no rule gives as much */
     if (!status)
         status = inmo_template_choose(graph, score, options->user_templates, options->item_templates,
                                       stepper->node_of_row, &count, error);
@@ -248,6 +252,15 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                   const struct inmo_hooks *hooks, struct inmo_stepper **out,
                                   struct inmo_error *error)
 {
+    return inmo_stepper_new_keeping(kind, options, graph, train, NULL, hooks, out, error);
+}
+
+enum inmo_status inmo_stepper_new_keeping(const struct inmo_model_kind *kind,
+                                          const struct inmo_train_options *options, const struct inmo_graph *graph,
+                                          const struct inmo_csr *train, const uint8_t *kept,
+                                          const struct inmo_hooks *hooks, struct inmo_stepper **out,
+                                          struct inmo_error *error)
+{
     enum inmo_status status = INMO_OK;
     struct inmo_stepper *stepper = inmo_alloc_zero(1, sizeof *stepper);
     if (!stepper)
@@ -268,7 +281,7 @@ enum inmo_status inmo_stepper_new(const struct inmo_model_kind *kind, const stru
                                                                  strcmp(options->attention, "shared") == 0};
     stepper->width = inmo_backbone_width(kind->backbone, stepper->binding.dim, options->layers);
     if (kind->provider->templates)
-        status = bind_templates(stepper, hooks, error);
+        status = bind_templates(stepper, kept, hooks, error);
     stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
     stepper->provider_weights = inmo_provider_rows(kind->provider, stepper->binding.dim);
     stepper->backbone_weights = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);

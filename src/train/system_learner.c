@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "train/export.h"
 #include "train/learner.h"
+#include "train/warm.h"
 
 #include <string.h>
 
@@ -105,6 +106,21 @@ static enum inmo_status make(const struct inmo_learner_setup *setup, const struc
 
 /* ---- By steps ------------------------------------------------------------------------------------------------ */
 
+static enum inmo_status take_earlier(struct standalone *self, struct inmo_warm *warm, struct inmo_error *error)
+{
+    struct inmo_model_binding bound;
+    enum inmo_status status =
+        inmo_model_bind(warm->model, self->graph, &self->model->users, &self->model->items, &bound, error);
+    if (status)
+        return status;
+    self->system->learning->take(warm->model, bound.model_item, self->graph->items, self->learner.block.parameter);
+    warm->kept = warm->fresh = 0;
+    for (int32_t i = 0; i < self->graph->items; i++)
+        *(bound.model_item[i] >= 0 ? &warm->kept : &warm->fresh) += 1;
+    inmo_model_unbind(&bound);
+    return INMO_OK;
+}
+
 static enum inmo_status system_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
                                       struct inmo_error *error)
 {
@@ -116,6 +132,8 @@ static enum inmo_status system_create(const struct inmo_learner_setup *setup, st
     if (!status)
         status = self->system->learning->create(self->graph, self->options, self->learner.block.parameter,
                                                 &self->learning, error);
+    if (!status && setup->warm && setup->warm->model)
+        status = take_earlier(self, setup->warm, error);
     if (status) {
         system_destroy(&self->learner);
         return status;

@@ -17,6 +17,7 @@
 #include "train/refit.h"
 #include "train/settings.h"
 #include "train/trainer.h"
+#include "train/warm.h"
 
 #include <errno.h>
 #include <math.h>
@@ -35,6 +36,7 @@ struct run {
     const struct inmo_model_kind *kind;
     const struct inmo_hooks *hooks;
     struct inmo_model *first_stage;      // the model of a first stage that has just ended, else NULL
+    struct inmo_warm *warm;              // its model is NULL: no warm start
     struct inmo_validation *validation;  // NULL: there is no validation data
     struct inmo_beside_choice beside;    // walks and links
     struct inmo_scorer scorer;           // scores the learner's model; refreshed for each validation
@@ -86,11 +88,21 @@ static void set_stage(const struct inmo_trainer *trainer)
                                           trainer->epoch);
 }
 
+static double alpha_of(const struct inmo_trainer *trainer, int32_t epoch)
+{
+    return trainer->alpha > 0 ? trainer->alpha : inmo_alpha_of_epoch(trainer->options, epoch);
+}
+
+static double alpha_after(const struct inmo_trainer *trainer, int32_t epoch)
+{
+    return trainer->alpha > 0 ? trainer->alpha : inmo_alpha_reached(trainer->options, epoch);
+}
+
 static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks, double *score,
                                  struct inmo_error *error)
 {
     const struct inmo_train_options *options = run->trainer.options;
-    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_reached(options, run->trainer.epoch);
+    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : alpha_after(&run->trainer, run->trainer.epoch);
     enum inmo_status status;
     set_stage(&run->trainer);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
@@ -158,10 +170,12 @@ static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct 
 static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    double begin = inmo_now(), rate = inmo_learning_rate_at(trainer->options, trainer->step,
-                                                            trainer->steps_per_epoch, inmo_trainer_epochs(trainer));
-    double loss = trainer->learner->type->step(trainer->learner, trainer->step,
-                                               inmo_alpha_of_epoch(trainer->options, trainer->epoch), rate);
+    int32_t skipped = trainer->skipped;
+    double begin = inmo_now(),
+           rate = inmo_learning_rate_at(trainer->options, trainer->step + skipped * trainer->steps_per_epoch,
+                                        trainer->steps_per_epoch, skipped + inmo_trainer_epochs(trainer));
+    double loss =
+        trainer->learner->type->step(trainer->learner, trainer->step, alpha_of(trainer, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
     if (!isfinite(loss))
         return fail_numeric(trainer, error);
@@ -213,8 +227,8 @@ static enum inmo_status set_up_validation(struct run *run, struct inmo_error *er
     const struct inmo_dataset *data = trainer->data;
     enum inmo_status status;
     if (inmo_csr_count(&data->valid) == 0)
-        return inmo_beside_start(trainer->options, trainer->learner, NULL, run->hooks, &run->scorer, &run->beside,
-                                 error);
+        return inmo_beside_start(trainer->options, trainer->learner, run->warm->model, NULL, run->hooks,
+                                 &run->scorer, &run->beside, error);
     status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
                                  &run->validation, error);
     if (!status)
@@ -222,8 +236,8 @@ static enum inmo_status set_up_validation(struct run *run, struct inmo_error *er
     if (!status)
         status = inmo_scorer_make(&run->scorer, trainer->learner->model, trainer->learner->bound, 0, error);
     if (!status)
-        status = inmo_beside_start(trainer->options, trainer->learner, run->validation, run->hooks, &run->scorer,
-                                   &run->beside, error);
+        status = inmo_beside_start(trainer->options, trainer->learner, run->warm->model, run->validation,
+                                   run->hooks, &run->scorer, &run->beside, error);
     return status;
 }
 
@@ -236,7 +250,8 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
                                                        &trainer->fingerprint, error);
     if (status)
         return status;
-    if (trainer->before) /* the same choice, too */
+    trainer->fingerprint += run->warm->fingerprint; /* of another warm start is another run */
+    if (trainer->before)                            /* the same choice, too */
         trainer->fingerprint = XXH3_64bits_withSeed(trainer->before, strlen(trainer->before), trainer->fingerprint);
     trainer->steps_per_epoch = trainer->learner->steps_per_epoch;
     if (!run->validation && run->pass->before)
@@ -279,8 +294,8 @@ static enum inmo_status resume(struct run *run, struct inmo_error *error)
 static enum inmo_status set_up(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
-    struct inmo_learner_setup setup = {trainer->data, run->pass->exported, trainer->options,
-                                       run->kind,     run->hooks,          run->first_stage};
+    struct inmo_learner_setup setup = {trainer->data, run->pass->exported, trainer->options, run->kind,
+                                       run->hooks,    run->first_stage,    run->warm};
     enum inmo_status status = inmo_learner_type_of(run->kind)->create(&setup, &trainer->learner, error);
     if (!status)
         status = set_up_validation(run, error);
@@ -357,7 +372,7 @@ static enum inmo_status weigh_best(struct run *run, struct inmo_error *error)
     struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_block *block = &trainer->learner->block;
-    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_alpha_reached(options, epoch_kept(trainer));
+    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : alpha_after(trainer, epoch_kept(trainer));
     enum inmo_status status;
     if (!run->beside.chooses)
         return INMO_OK;
@@ -397,7 +412,9 @@ static enum inmo_status finish(struct run *run, struct inmo_model **out, struct 
     else
         inmo_links_free(links);
     if (!status)
-        status = inmo_export_stamp(model, inmo_alpha_reached(trainer->options, epoch_kept(trainer)), record, error);
+        status = inmo_export_stamp(model, alpha_after(trainer, epoch_kept(trainer)), record, error);
+    if (!status)
+        status = inmo_export_origin(model, trainer->data, run->warm->fingerprint, error);
     if (!status) {
         model->refitted = run->pass->before                        ? INMO_REFIT_TRAIN
                           : run->pass->exported != run->pass->data ? INMO_REFIT_GRAPH
@@ -415,7 +432,7 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
     const struct inmo_dataset *data = pass->data;
     const struct inmo_train_options *options = pass->options;
     const struct inmo_hooks *hooks = pass->hooks;
-    struct run run = {.pass = pass, .hooks = hooks, .start = inmo_now(), .last_score = NAN};
+    struct run run = {.pass = pass, .warm = pass->warm, .hooks = hooks, .start = inmo_now(), .last_score = NAN};
     struct inmo_trainer *trainer = &run.trainer;
     enum inmo_status status = INMO_OK;
     inmo_blas_hold();
@@ -423,7 +440,10 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
     run.last_saved = run.start;
     trainer->data = data;
     trainer->options = &run.options;
-    trainer->pretraining = inmo_train_pretraining(options);
+    trainer->pretraining = run.warm->model ? 0 : inmo_train_pretraining(options);
+    trainer->epochs = run.warm->model ? run.warm->epochs : options->epochs;
+    trainer->skipped = run.warm->skipped;
+    trainer->alpha = run.warm->model ? run.warm->model->alpha_reached : 0;
     trainer->best_epoch = -1;
     trainer->best_score = NAN;
     trainer->final_loss = NAN;
@@ -431,6 +451,8 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
     status = inmo_choose(run.kind, data, options, hooks, &run.options, &trainer->record, error);
     if (status)
         goto done;
+    if (run.warm->model)
+        run.options.pretrain = 0; /* its parts are trained */
     trainer->record_size = strlen(trainer->record);
     trainer->record_capacity = trainer->record_size + 1;
     if (run.kind->backbone && !inmo_loss_find(options->loss)->batch_is_users)
@@ -439,6 +461,8 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
         status = inmo_first_stage_train(run.kind, data, options, hooks, &run.first_stage, error);
     if (!status)
         status = set_up(&run, error);
+    if (!status && run.warm->model && !pass->before)
+        inmo_warm_tell(run.warm, hooks);
     if (!status)
         status = trainer->learner->type->fit ? solve(&run, error) : run_steps(&run, error);
     if (!status)

@@ -13,6 +13,9 @@ struct inmo_trainer {
     uint64_t fingerprint;         /* of the data, and of the options that must not change when a run is resumed */
 
     int32_t pretraining; /* epochs of the stages before those of --epochs */
+    int32_t epochs;      /* after pretraining, at most: --epochs, or those of a warm start */
+    int32_t skipped;     /* epochs of the schedule that a warm start leaves out before its first */
+    double alpha;        /* of all epochs of a warm start: that of the earlier model; 0: annealed */
     int32_t epoch;       /* the current one, from 0 */
     int64_t step;        /* steps done so far */
     int64_t steps_per_epoch;

@@ -196,6 +196,16 @@ static double ials_step(struct inmo_learning_state *learner, const struct inmo_b
     return loss / (double)graph->edges;
 }
 
+/* New items keep their small random vectors: the first step solves the users, who have chosen others too. */
+static void ials_take(const struct inmo_model *earlier, const int32_t *item, int32_t items, float *parameter)
+{
+    const float *from = earlier->tensor[ITEM].data;
+    size_t dim = (size_t)earlier->dim;
+    for (int32_t i = 0; i < items; i++)
+        if (item[i] >= 0)
+            memcpy(parameter + (size_t)i * dim, from + (size_t)item[i] * dim, dim * sizeof *parameter);
+}
+
 static const struct inmo_learning learning = {
     .adam = 0,
     .shape = ials_shape,
@@ -203,6 +213,7 @@ static const struct inmo_learning learning = {
     .destroy = ials_destroy,
     .steps_per_epoch = ials_steps,
     .step = ials_step,
+    .take = ials_take,
 };
 
 /* ---- On a graph ---------------------------------------------------------------------------------------------- */
