@@ -42,7 +42,7 @@ def case_another_log_is_read_as_that_of_the_model(world):
     world.inmo("train", "one.csv", "-o", "model", *how, *SMALL)
     origin = settings_of(world, "model")["origin"]
     world.check(origin["reading"]["columns"] == "item,user,rating" and origin["reading"]["min-rating"] == 2
-                and origin["options"]["split"] == "90/10/0", origin)
+                and origin["options"]["split"] == "100/0/0", origin)
     # without the model's word the third column would be the user
     followed, note = world.inmo("recommend", "model", "--user", "u017", "--observed", "two.csv", "--json")
     given, _ = world.inmo("recommend", "model", "--user", "u017", "--observed", "two.csv", "--json", *how)
