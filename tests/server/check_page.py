@@ -35,24 +35,26 @@ def tool(*names):
     raise Missing(f"{names[0]} is missing; tools/setup.sh page installs it")
 
 
-def modules(folder):
-    """Installs the packages of the lock file, unless they are there."""
-    lock, place = HERE / "package-lock.json", folder / "modules"
+def modules(folder, source=HERE):
+    """Installs the packages of the source's lock file, unless they are there."""
+    lock, place = source / "package-lock.json", folder / "modules"
     stamp = place / "installed.json"
     if stamp.is_file() and stamp.read_bytes() == lock.read_bytes():
         return place
     place.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, place / name)
+        shutil.copy(source / name, place / name)
     made = subprocess.run([tool("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=place,
                           capture_output=True, text=True, timeout=300, check=False)
     if made.returncode:
-        raise Missing(f"npm cannot install playwright-core and axe-core: {made.stderr.strip()[-600:]}")
+        wanted = ", ".join(json.loads((source / "package.json").read_text(encoding="utf-8"))["dependencies"])
+        raise Missing(f"npm cannot install {wanted}: {made.stderr.strip()[-600:]}")
     shutil.copy(lock, stamp)
     return place
 
 
 def run(*command):
+    """A command that must succeed."""
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         sys.exit(f"check_page: {' '.join(command)} ended with {made.returncode}: {made.stderr}")
