@@ -120,6 +120,19 @@ static enum MHD_Result respond(struct call *call)
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
+/* Without keys, a page of somebody else's that is open in a browser on this machine could write here: browsers send
+ * such requests, and say from where. */
+static int is_foreign(const struct call *call)
+{
+    const char *origin = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Origin");
+    const char *host = MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Host");
+    const char *allowed = call->request.server->options->allow_origin, *name;
+    if (!origin || (allowed && (!strcmp(allowed, "*") || !strcmp(allowed, origin))))
+        return 0;
+    name = strstr(origin, "://");
+    return !name || !host || strcasecmp(name + 3, host) != 0;
+}
+
 /* Fills in the rights; 0: answered. Without any keys everybody on this machine may do everything. */
 static int admit(struct call *call)
 {
@@ -130,13 +143,13 @@ static int admit(struct call *call)
         key ? NULL : MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "Authorization");
     enum keys_right needed = request->route->right;
     double retry = 0;
-    int which = KEYS_ANONYMOUS, fine = 1;
+    int which = KEYS_ANONYMOUS, fine = 1, foreign = 0;
 
     if (bearer && !strncasecmp(bearer, "Bearer ", 7))
         key = bearer + 7;
     pthread_rwlock_rdlock(&server->keys_lock);
     if (!keys_count(server->keys))
-        request->right = KEYS_ADMIN;
+        request->right = (foreign = needed != KEYS_NONE && is_foreign(call)) ? KEYS_NONE : KEYS_ADMIN;
     else
         request->right = key ? keys_check(server->keys, key, strlen(key), &which) : KEYS_NONE;
     if (needed != KEYS_NONE && !keys_take(server->keys, which, seconds_now(), &retry)) {
@@ -146,7 +159,10 @@ static int admit(struct call *call)
         fine = 0;
     } else if (request->right < needed) {
         metrics_count(server->metrics, METRICS_REFUSED_KEY, 1);
-        if (request->right == KEYS_NONE)
+        if (foreign)
+            request_fail(request, 403, "FORBIDDEN", "Origin",
+                         "a page of another origin may ask only with a key, or if --allow-origin names it");
+        else if (request->right == KEYS_NONE)
             request_fail(request, 401, "UNAUTHORIZED", "X-API-Key", "%s",
                          key ? "this key is not known or has expired" : "a key is needed in the header X-API-Key");
         else
@@ -219,18 +235,21 @@ static int has_body(const struct call *call)
            (length && strcmp(length, "0"));
 }
 
-static void take_body(struct call *call, const char *data, size_t *size)
+/* MHD_NO: the connection ends. */
+static enum MHD_Result take_body(struct call *call, const char *data, size_t *size)
 {
     struct request *request = &call->request;
+    int is_stream = request->route && (request->route->flags & ROUTE_STREAM);
     if (request->state != REQUEST_NEW) {
-        *size = 0; /* refused already: the rest of it is of no interest */
-    } else if (call->wire && seconds_now() - call->began > request->server->options->idle_seconds &&
-               !(request->route->flags & ROUTE_STREAM)) {
+        *size = 0; /* refused already: the rest of it is of no interest, and is not waited for much longer */
+        if (!is_stream && seconds_now() - call->began > 2 * request->server->options->idle_seconds)
+            return MHD_NO;
+    } else if (call->wire && seconds_now() - call->began > request->server->options->idle_seconds && !is_stream) {
         request->close_after = 1;
         request_fail(request, 408, "TOO_SLOW", NULL, "the body did not come within %d s",
                      request->server->options->idle_seconds);
         *size = 0;
-    } else if (request->route->flags & ROUTE_STREAM) {
+    } else if (is_stream) {
         *size -= import_feed(request, data, *size);
     } else if ((double)(request->body.length + *size) > request->server->options->most_body) {
         metrics_count(request->server->metrics, METRICS_REFUSED_SIZE, 1);
@@ -245,6 +264,7 @@ static void take_body(struct call *call, const char *data, size_t *size)
             request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
         *size = 0;
     }
+    return MHD_YES;
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
@@ -268,8 +288,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     request = &call->request;
     request->suspended = 0;
     if (*size) {
-        take_body(call, data, size);
-        return MHD_YES;
+        return take_body(call, data, size);
     }
     if (request->state == REQUEST_NEW) {
         request->route->answer(request);

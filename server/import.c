@@ -225,6 +225,7 @@ static void written(struct request *request)
     struct import *import = request->stream;
     metrics_count(request->server->metrics, METRICS_EVENTS_IMPORTED, (uint64_t)request->job.affected);
     import->affected += request->job.affected;
+    request->job.affected = 0; /* the last piece may have no line of its own */
     import->stored_lines = import->lines;
     request_drop_changes(request);
     request->state = REQUEST_NEW;

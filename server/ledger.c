@@ -35,11 +35,16 @@ int ledger_is_positive(const struct ledger *ledger, const char *type)
 enum inmo_status ledger_create(const struct ledger_types *types, struct ledger **ledger, struct inmo_error *error)
 {
     struct ledger *made = inmo_alloc_zero(1, sizeof *made);
+    pthread_rwlockattr_t writers_first;
     enum inmo_status status = INMO_OK;
 
     if (!made)
         return inmo_fail_memory(error, "the ledger");
-    pthread_rwlock_init(&made->lock, NULL);
+    /* Otherwise a few clients that search all the time would keep events waiting for ever. */
+    pthread_rwlockattr_init(&writers_first);
+    pthread_rwlockattr_setkind_np(&writers_first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&made->lock, &writers_first);
+    pthread_rwlockattr_destroy(&writers_first);
     pthread_mutex_init(&made->list_lock, NULL);
     made->positive = inmo_copy_string(types->positive ? types->positive : "");
     made->seen = inmo_copy_string(types->seen ? types->seen : "");
@@ -65,11 +70,10 @@ void ledger_free(struct ledger *ledger)
         inmo_free(ledger->item[n].category);
     for (int32_t n = 0; ledger->category && n < inmo_names_count(&ledger->categories); n++)
         inmo_free(ledger->category[n].item);
-    for (int n = 0; n < ledger->types; n++)
-        inmo_free(ledger->type[n]);
     inmo_free(ledger->user);
     inmo_free(ledger->item);
     inmo_free(ledger->category);
+    inmo_free(ledger->is_positive);
     for (struct inmo_names *names = &ledger->users; names <= &ledger->titles; names++)
         if (names->added)
             inmo_names_free(names);
@@ -130,17 +134,13 @@ static int32_t item_of(struct ledger *ledger, const char *id)
     return n;
 }
 
-static int type_of(struct ledger *ledger, const char *type)
+static int32_t type_of(struct ledger *ledger, const char *type)
 {
-    for (int n = 0; n < ledger->types; n++)
-        if (!strcmp(ledger->type[n], type))
-            return n;
-    if (ledger->types == LEDGER_TYPES_MOST)
-        return -2;
-    if (!(ledger->type[ledger->types] = inmo_copy_string(type)))
-        return -1;
-    ledger->is_positive[ledger->types] = (char)ledger_is_positive(ledger, type);
-    return ledger->types++;
+    int32_t before = inmo_names_count(&ledger->types);
+    int32_t n = number_of(&ledger->types, type, (void **)&ledger->is_positive, &ledger->type_capacity, 1);
+    if (n >= before)
+        ledger->is_positive[n] = (char)ledger_is_positive(ledger, type);
+    return n;
 }
 
 /* ---- Events of a user ---------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static int32_t position(const struct ledger_user *user, ledger_event event)
 /* Whether the user has chosen the item, by any type. */
 static int has_chosen(const struct ledger *ledger, const struct ledger_user *user, int32_t item)
 {
-    for (int32_t n = position(user, (ledger_event)item << 8); n < user->count && event_item(user->event[n]) == item;
+    for (int32_t n = position(user, event_first(item)); n < user->count && event_item(user->event[n]) == item;
          n++)
         if (ledger->is_positive[event_type(user->event[n])])
             return 1;
@@ -174,12 +174,11 @@ static enum inmo_status add_event(struct ledger *ledger, const struct store_feed
                                   struct inmo_error *error)
 {
     int32_t u = user_of(ledger, feedback->user), i = item_of(ledger, feedback->item), at;
-    int type = type_of(ledger, feedback->type), chosen;
+    int32_t type = type_of(ledger, feedback->type);
+    int chosen;
     struct ledger_user *user = u < 0 ? NULL : &ledger->user[u];
-    ledger_event event = ((ledger_event)(uint32_t)i << 8) | (ledger_event)(type & 255);
+    ledger_event event = event_first(i) | (uint32_t)type;
 
-    if (type == -2)
-        return inmo_fail(error, INMO_INPUT, "found more than %d types of feedback", LEDGER_TYPES_MOST);
     if (u < 0 || i < 0 || type < 0)
         return inmo_fail_memory(error, "an event");
     *user_id = inmo_names_id(&ledger->users, u);
@@ -229,8 +228,8 @@ static void remove_pair(struct ledger *ledger, const struct store_feedback *feed
     if (u < 0 || i < 0)
         return;
     had = has_chosen(ledger, user, i);
-    for (int32_t n = position(user, (ledger_event)i << 8); n < user->count && event_item(user->event[n]) == i;) {
-        if (!feedback->type || !strcmp(ledger->type[event_type(user->event[n])], feedback->type))
+    for (int32_t n = position(user, event_first(i)); n < user->count && event_item(user->event[n]) == i;) {
+        if (!feedback->type || !strcmp(inmo_names_id(&ledger->types, event_type(user->event[n])), feedback->type))
             remove_events(ledger, user, n, n + 1);
         else
             n++;
@@ -358,7 +357,7 @@ static void remove_item(struct ledger *ledger, const char *id)
         return;
     for (int32_t u = 0; u < users; u++) {
         struct ledger_user *user = &ledger->user[u];
-        int32_t first = position(user, (ledger_event)i << 8), last = position(user, ((ledger_event)i + 1) << 8);
+        int32_t first = position(user, event_first(i)), last = position(user, event_first(i) + UINT32_MAX);
         remove_events(ledger, user, first, last);
     }
     leave_categories(ledger, i);

@@ -7,17 +7,22 @@
 
 #include <pthread.h>
 
-enum { LEDGER_TYPES_MOST = 256, LEDGER_LISTS_MOST = 64 };
+enum { LEDGER_LISTS_MOST = 64, LEDGER_TYPE_BITS = 32 };
 
 /* An event of a user: the item's number above, the type's below. */
 typedef uint64_t ledger_event;
 static inline int32_t event_item(ledger_event event)
 {
-    return (int32_t)(event >> 8);
+    return (int32_t)(event >> LEDGER_TYPE_BITS);
 }
-static inline int event_type(ledger_event event)
+static inline int32_t event_type(ledger_event event)
 {
-    return (int)(event & 255);
+    return (int32_t)(event & UINT32_MAX);
+}
+/* The first that an event with the item can be. */
+static inline ledger_event event_first(int32_t item)
+{
+    return (ledger_event)(uint32_t)item << LEDGER_TYPE_BITS;
 }
 
 struct ledger_user {
@@ -51,14 +56,12 @@ struct ledger_list {
 
 struct ledger {
     pthread_rwlock_t lock;
-    struct inmo_names users, items, categories, titles;
+    struct inmo_names users, items, categories, types, titles;
     struct ledger_user *user;
     struct ledger_item *item;
     struct ledger_category *category;
-    size_t user_capacity, item_capacity, category_capacity;
-    char *type[LEDGER_TYPES_MOST];
-    char is_positive[LEDGER_TYPES_MOST];
-    int types;
+    char *is_positive;  // (types)
+    size_t user_capacity, item_capacity, category_capacity, type_capacity;
     char *positive, *seen; /* the options */
     int64_t events, chosen, hidden, known_users, known_items;
 

@@ -201,6 +201,8 @@ static enum inmo_status keep(struct retrain *retrain, int64_t seq, double fresh,
                           (json_int_t)(stamp_now() / 1000), "score", number_or_null(fresh), "score_before",
                           number_or_null(old), "users", info.users, "items", info.items);
         status = about ? models_finish(models, next, about, error) : inmo_fail_memory(error, "a record");
+        if (status)
+            unlink(path); /* nothing would ever delete a model without a record */
     }
     if (!status)
         *number = next;
@@ -215,16 +217,23 @@ static enum inmo_status use(struct retrain *retrain, int number, int64_t seq, st
 {
     struct server *server = retrain->server;
     char *path = models_path(server->models, number, ".inmo");
-    int64_t oldest;
     enum inmo_status status =
         path ? live_load(server->live, path, number, seq, error) : inmo_fail_memory(error, "a path");
     if (!status)
         status = models_activate(server->models, number, error);
-    if (!status && !models_prune(server->models, server->options->keep_models, &oldest, NULL) &&
-        oldest != INT64_MAX)
-        store_bury(server->store, oldest, NULL);
     inmo_free(path);
     return status;
+}
+
+/* Deletes old models, and the tombstones that none of those left needs. A model given at the start is older than
+ * all of these and may be given again; servers that share a store have other models elsewhere. */
+static void tidy(struct retrain *retrain)
+{
+    struct server *server = retrain->server;
+    int64_t oldest;
+    if (!models_prune(server->models, server->options->keep_models, &oldest, NULL) && oldest != INT64_MAX &&
+        !server->options->model && !store_is_shared(server->store))
+        store_bury(server->store, oldest, NULL);
 }
 
 /* The whole of it; *about says what came of it. */
@@ -264,6 +273,7 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
             set_stage(retrain, "swapping");
             status = use(retrain, number, seq, error);
         }
+        tidy(retrain);
         json_object_set_new(about, "result", json_string(status ? "failed" : better ? "swapped" : "kept"));
         metrics_count(server->metrics, better ? METRICS_MODEL_SWAPPED : METRICS_MODEL_KEPT, !status);
         if (old == old)
@@ -425,7 +435,7 @@ void retrain_tick(struct retrain *retrain)
     /* A first training that failed is tried again when there is more to learn from. */
     if (!has_model)
         due = options->first_events > 0 && positive >= options->first_events &&
-              (retrain->tried < 0 || more >= options->first_events / 2);
+              (retrain->tried < 0 || more >= (options->first_events + 1) / 2);
     else
         due = (options->retrain_seconds > 0 && (double)since >= options->retrain_seconds * 1000) ||
               (options->retrain_events > 0 && more >= options->retrain_events);

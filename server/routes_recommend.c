@@ -56,7 +56,7 @@ static int duration(const char *text, int64_t *milliseconds)
         if (end == text || number < 0 || number > 1000000000)
             return 0;
         unit = !strncmp(end, "ms", 2) ? 1 : *end == 's' ? 1000 : *end == 'm' ? 60000 : *end == 'h' ? 3600000 : 0;
-        if (!unit)
+        if (!unit || sum > INT64_MAX / 4)
             return 0;
         sum += number * unit;
         text = end + (unit == 1 ? 2 : 1);
@@ -300,12 +300,18 @@ void route_recommend_query(struct request *request)
 
 /* ---- Neighbours, popular, latest ----------------------------------------------------------------------------- */
 
-/* Keeps the entries in the category, and cuts the range out. */
-static void answer_neighbors(struct request *request, struct inmo_list *list, const char *category, size_t n,
-                             size_t offset)
+static int by_text(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Keeps the entries that are not hidden and in the category, and cuts the range out. */
+static void answer_neighbors(struct request *request, struct inmo_list *list, int are_items, const char *category,
+                             size_t n, size_t offset)
 {
     const struct ledger *ledger = live_ledger(request->server->live);
-    size_t count = ledger_drop_hidden(ledger, list->entry, list->count), kept = 0, members = 0;
+    size_t count = are_items ? ledger_drop_hidden(ledger, list->entry, list->count) : list->count;
+    size_t kept = 0, members = 0;
     const char **member = NULL;
     struct inmo_error error = {0};
 
@@ -313,13 +319,11 @@ static void answer_neighbors(struct request *request, struct inmo_list *list, co
         request_fail_status(request, &error);
         return;
     }
-    for (size_t e = 0; e < count; e++) {
-        int inside = !category;
-        for (size_t m = 0; m < members && !inside; m++)
-            inside = !strcmp(member[m], list->entry[e].id);
-        if (inside)
+    if (members)
+        qsort(member, members, sizeof *member, by_text);
+    for (size_t e = 0; e < count; e++)
+        if (!category || (members && bsearch(&list->entry[e].id, member, members, sizeof *member, by_text)))
             list->entry[kept++] = list->entry[e];
-    }
     inmo_free(member);
     offset = offset < kept ? offset : kept;
     kept -= offset;
@@ -344,7 +348,7 @@ static void neighbors(struct request *request, const char *item, const char *use
             model ? inmo_similar(model->view, item, user, k > 100000 ? 100000 : (int)k, &list, &error)
                   : INMO_UNKNOWN;
         if (!status) {
-            answer_neighbors(request, list, category, n, offset);
+            answer_neighbors(request, list, item != NULL, category, n, offset);
         } else if (status == INMO_UNSUPPORTED || (status == INMO_UNKNOWN && known)) {
             /* Popularity has no neighbours, and somebody new has some after the next refresh. */
             put_scored(&request->out, NULL, 0);

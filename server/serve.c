@@ -126,7 +126,8 @@ void server_log(void *context, enum inmo_level level, const char *sentence)
         inmo_text_add(&line, "}\n", 2);
     } else {
         inmo_text_format(&line, "%s %s", stamp, level == INMO_WARNING ? "warning: " : "");
-        inmo_text_add(&line, sentence, strlen(sentence));
+        for (const char *c = sentence; *c; c++) /* a name with a line break in it must not look like two lines */
+            inmo_text_add(&line, (unsigned char)*c < 0x20 || *c == 0x7f ? "?" : c, 1);
         inmo_text_add(&line, "\n", 1);
     }
     if (!line.failed && write(STDERR_FILENO, line.data, line.length) < 0)
