@@ -74,6 +74,39 @@ static enum inmo_status import_logs(const struct serve_command *command, const s
     return status;
 }
 
+/* The options of a training are read hours later by a child; what is wrong with them is said at the start. */
+static enum inmo_status check_train(const char *text, struct inmo_error *error)
+{
+    struct cli_options options;
+    struct cli_strings word = {0};
+    char *copy = text ? strdup(text) : NULL, *rest = copy;
+    enum inmo_status status = INMO_OK;
+
+    if (!text)
+        return INMO_OK;
+    if (!copy)
+        return cli_fail(error, INMO_MEMORY, "not enough memory for the options");
+    cli_strings_add(&word, "DATA");
+    cli_strings_add(&word, "--output=MODEL");
+    for (const char *part; (part = strtok_r(rest, " ", &rest));)
+        cli_strings_add(&word, part);
+    cli_options_start(&options, &cli_train);
+    status = cli_parse(&options, (int)word.count, (char **)word.value, error);
+    if (!status && (options.argument.count != 1 || options.help))
+        status = cli_fail(error, INMO_USAGE, "--train: found \"%s\", expected options and their values", text);
+    if (!status)
+        status = cli_train.begin(&options, options.settings, error);
+    if (!status)
+        status = cli_apply(&options, error);
+    if (status)
+        cli_add_hint(error, " (in --train; inmo help train)");
+    cli_options_free(&options);
+    cli_follow_end();
+    cli_strings_free(&word, 0);
+    free(copy);
+    return status;
+}
+
 static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
 {
     struct serve_command *command = structure;
@@ -87,6 +120,9 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     }
     if (command->new_key)
         return serve_new_key(command->serve.keys, command->new_key, command->rights, print_line, error);
+    status = check_train(command->serve.train, error);
+    if (status)
+        return status;
     if (command->check)
         return serve_check(&command->serve, cli_hooks(), error);
     if (command->import.count)
@@ -101,7 +137,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 const struct cli_command cli_serve = {
     .name = "serve",
     .arguments = "[MODEL]",
-    .summary = "Serve recommendations over HTTP; events change the next list.",
+    .summary = "serve recommendations over HTTP; an event changes the next list",
     .description =
         "Keeps events, users and items in a store and answers over HTTP, in the shape of gorse's REST interface; "
         "GET /openapi.json describes it, and / is a page to look at. An event that was acknowledged is on the "
@@ -111,7 +147,8 @@ const struct cli_command cli_serve = {
         "store, "
         "popularity serves until there are --first-events events, and then it trains itself. Retraining runs in a "
         "child "
-        "process at low priority, and the new model is swapped in under load if it is better on the newest "
+        "process at low priority, and the new model is swapped in under load if it is at least as good on the "
+        "newest "
         "events.\n\n"
         "The address is printed when requests are answered. SIGTERM finishes the requests that have begun; SIGHUP "
         "reads "

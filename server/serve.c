@@ -460,9 +460,11 @@ enum inmo_status serve_check(const struct serve_options *options, const struct i
                   folder, options->first_events);
     }
     if (!status)
-        inmo_note(hooks, INMO_NOTE, "network: http%s://%s:%d, %zu keys%s", options->tls_certificate ? "s" : "",
+        inmo_note(hooks, INMO_NOTE, "network: http%s://%s:%d, %zu key%s", options->tls_certificate ? "s" : "",
                   options->host, options->port, keys_count(keys),
-                  keys_count(keys) ? "" : ": everybody on this machine may do everything");
+                  keys_count(keys) == 1 ? ""
+                  : keys_count(keys)    ? "s"
+                                        : "s: everybody on this machine may do everything");
     if (model)
         inmo_model_free(model);
     store_close(store);

@@ -370,6 +370,36 @@ static void test_interrupted(void **state)
     inmo_dataset_free(data);
 }
 
+static void hear(void *context, enum inmo_level level, const char *sentence)
+{
+    (void)level;
+    *(int *)context += strstr(sentence, "stays out of the model") != NULL;
+}
+
+/* A few seconds are for one pass: what was held out stays out, and that is said. */
+static void test_hurried(void **state)
+{
+    static const double limits[] = {0, 19, 1000};
+    struct inmo_dataset *data = grouped_dataset(60, 80, 10, "80/0/20");
+    struct inmo_error error = {0};
+    (void)state;
+    for (size_t n = 0; n < COUNT(limits); n++) {
+        int heard = 0, is_hurried = limits[n] == 19;
+        struct inmo_hooks hooks = {.context = &heard, .log = hear};
+        struct inmo_train_options options;
+        struct inmo_model *model = NULL;
+        must(inmo_train_options_init(&options, "inmo-mf", NULL, &error));
+        options.epochs = options.eval_every = 2;
+        options.dim = 8;
+        options.max_seconds = limits[n];
+        must(inmo_train(data, &options, &hooks, &model, NULL, &error));
+        assert_int_equal(heard, is_hurried);
+        assert_int_equal(inmo_csr_count(&model->valid) > 0, is_hurried);
+        inmo_model_free(model);
+    }
+    inmo_dataset_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_closed_forms),
         cmocka_unit_test(test_by_itself),
         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_hurried),
     };
     inmo_set_threads(1);
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);

@@ -88,12 +88,13 @@ export function modelPanel({ poll }) {
         const lines = [];
         if (last) {
             const scores = Number.isFinite(last.score) ? ` It scores ${score(last.score)} on the newest events${Number.isFinite(last.score_before) ? `, the one before ${score(last.score_before)}` : ""}.` : "";
-            const end = last.result === "swapped" ? `Model ${last.number} was trained ${ago(last.started)} and serves.` : last.result === "kept" ? `Model ${last.number} was trained ${ago(last.started)}; it is not better and does not serve.`
+            const done = last.started + (last.seconds || 0);
+            const end = last.result === "swapped" ? `Model ${last.number} was trained ${ago(done)} and serves.` : last.result === "kept" ? `Model ${last.number} was trained ${ago(done)}; it is not as good as the one in use and does not serve.`
                 : `The training of ${ago(last.started)} failed: ${last.error || "no reason given"}.`;
             lines.push(el("p", { class: last.result === "failed" ? "hint bad" : "hint", text: end + scores }));
         }
         return [el("h2", { id: "train-title", text: "Train again" }),
-            el("p", { class: "hint", text: "In a process of its own, at low priority. The new model serves if it is better on the newest events." }),
+            el("p", { class: "hint", text: "In a process of its own, at low priority. The new model serves if it is at least as good on the newest events." }),
             retraining.running ? el("p", { class: "running" }, el("span", { class: "spinner", "aria-hidden": "true" }),
                 el("span", { text: `${retraining.stage || "training"}${time(retraining.started) ? `, begun ${ago(retraining.started)}` : ""}` })) : null,
             ...lines,

@@ -228,6 +228,10 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     if (validated > 0)
         resolved.refit =
             how_to_refit(kind, options, inmo_csr_count(&pass.data->train) + validated, pass.held_out > 0);
+    if (!status && pass.held_out > 0 && strcmp(resolved.refit, options->refit) != 0 &&
+        strcmp(resolved.refit, "none") == 0)
+        inmo_note(hooks, INMO_NOTE, "`max-seconds` is below %g: what is held out stays out of the model (`refit`)",
+                  least_seconds);
     if (!status && strcmp(resolved.refit, "none") != 0) {
         pass.exported = pass.held_out > 0 ? data : &joined;
         if (pass.held_out == 0)

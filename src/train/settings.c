@@ -132,7 +132,7 @@ static struct inmo_setting table[] = {
      "everything. "
      "auto: for what `hold-out` held out train, or graph with more than 131072 interactions; for a validation part "
      "of "
-     "the data graph, or none if the model cannot."},
+     "the data graph, or none if the model cannot; none if `max-seconds` is below 20."},
     {"patience", 'i', AT(patience), 1, 1000000, NULL, "Training", "N",
      "Stop after this many epochs without a better validation score."},
     {"epochs", 'i', AT(epochs), 1, 1000000, NULL, "Training", "N", "Maximum number of epochs."},

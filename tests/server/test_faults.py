@@ -208,6 +208,15 @@ def test_no_key_and_not_on_localhost_does_not_start(tmp_path):
     assert done.returncode == 2 and "--keys" in done.stderr and not (tmp_path / "s.db").exists()
 
 
+@pytest.mark.parametrize("options, named", [("--dmi 3", "--dmi"), ("--dim x", "--dim"), ("--model ialss", "ialss"), ("--dim", "--dim"),
+                                            ("more.tsv", "more.tsv"), ("--help", "--help")])
+@pytest.mark.parametrize("mode", [["--check"], ["--port", "0"]])
+def test_wrong_options_of_a_training_are_named_at_the_start(tmp_path, options, named, mode):
+    done = subprocess.run([PROGRAM, "serve", "--store", str(tmp_path / "s.db"), f"--train={options}", *mode],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and named in done.stderr and "--train" in done.stderr and not (tmp_path / "s.db").exists()
+
+
 def stored(path):
     """What an independent reader finds."""
     store = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
