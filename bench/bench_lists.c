@@ -1,5 +1,5 @@
-/* bench_lists.c - lists a second for random users of a model, without a server around it: what server/ask.c asks of the
- * library, on so many threads.
+/* bench_lists.c - lists a second for random users of a model, without a server around it: what server/ask.c asks of
+ * the library, on so many threads.
  *
  *     bench_lists MODEL THREADS SECONDS [K]
  *

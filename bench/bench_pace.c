@@ -1,10 +1,10 @@
-/* bench_pace.c - asks a server at a steady rate, whatever it answers, and measures each answer from the moment at which its
- * request was due: a server that stalls does not slow the questions down and so hide the stall.
+/* bench_pace.c - asks a server at a steady rate, whatever it answers, and measures each answer from the moment at
+ * which its request was due: a server that stalls does not slow the questions down and so hide the stall.
  *
  *     bench_pace PORT RATE SECONDS CONNECTIONS USERS    GET /api/recommend/{0 .. USERS-1}?n=20
  *
- * One thread, one request at a time on each connection. Prints one JSON line: the rate that was reached and percentiles in
- * milliseconds. */
+ * One thread, one request at a time on each connection. Prints one JSON line: the rate that was reached and
+ * percentiles in milliseconds. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
-/* target_routes.c - the server behind its sockets: an address and a body through the parser, the table of routes and the
- * route's answer, with a store, a model and a writer as they are in a running server.
+/* target_routes.c - the server behind its sockets: an address and a body through the parser, the table of routes
+ * and the route's answer, with a store, a model and a writer as they are in a running server.
  *
  *     routes   "METHOD ADDRESS\n" and the body
  *     import   a byte, the size of the pieces ('a': 1), and the body of POST /api/import: what comes of it must not
  *              depend on where the network cuts it
  *
- * What the answer must be: no fault of the server, and JSON wherever it says so. Training is not started, since it runs
- * this program again. */
+ * What the answer must be: no fault of the server, and JSON wherever it says so. Training is not started, since it
+ * runs this program again. */
 #define _GNU_SOURCE /* nftw */
 #include "fuzz.h"
 
@@ -28,7 +28,7 @@ static int inputs = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t woken = PTHREAD_COND_INITIALIZER;
 
-/* ---- A server ---------------------------------------------------------------------------------------------------- */
+/* ---- A server ----------------------------------------------------------------------------------------------- */
 
 static void no_log(void *context, enum inmo_level level, const char *sentence)
 {
@@ -116,7 +116,7 @@ static void begin_world(void)
         inmo_fuzz_broken("cannot make a server: %s", error.message);
 }
 
-/* ---- A request --------------------------------------------------------------------------------------------------- */
+/* ---- A request ---------------------------------------------------------------------------------------------- */
 
 static void put_to_sleep(struct request *request)
 {
@@ -211,7 +211,7 @@ static void answer(struct request *request)
     check_answer(request);
 }
 
-/* ---- Targets ----------------------------------------------------------------------------------------------------- */
+/* ---- Targets ------------------------------------------------------------------------------------------------ */
 
 void inmo_fuzz_routes(const uint8_t *data, size_t size)
 {
