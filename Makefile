@@ -5,10 +5,12 @@ DATA ?= ../shared/data
 # How many tests run at once, and how long each fuzz target does.
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
+# How often make torture kills the server.
+KILLS ?= 50
 
 SERVE_PORT ?= 8088
 
-.PHONY: all demo serve python deb test test-slow test-asan test-tsan test-data test-aarch64 test-deb fuzz coverage bench install clean help setup
+.PHONY: all demo serve python deb test test-slow test-asan test-tsan test-data test-aarch64 test-deb soak torture fuzz coverage bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -53,6 +55,13 @@ test-aarch64:
 test-deb:
 	@tools/setup.sh deb
 	@tests/check_deb.sh
+
+soak: SECONDS = 3600
+soak: all
+	@/usr/bin/python3 -B tests/server/soak.py build/inmo $(SECONDS)
+
+torture: all
+	@INMO_TORTURE=$(KILLS) INMO_PROGRAM=$(CURDIR)/build/inmo /usr/bin/python3 -B -m pytest -q -p no:cacheprovider -k kill_9 tests/server/test_faults.py
 
 fuzz: setup-clang
 	@cmake --preset fuzz >/dev/null
@@ -103,6 +112,8 @@ help:
 	@echo "make test-data  tests on real data sets, skipped where DATA=$(DATA) does not have them"
 	@echo "make test-aarch64  the tests on 64-bit ARM: cross-compiled, run by qemu (installs both)"
 	@echo "make test-deb   the packages built, looked at by lintian, installed, used, removed and purged (root)"
+	@echo "make soak       a mixed load on a server for an hour, SECONDS=... for another time: no wrong answer, flat memory"
+	@echo "make torture    kill -9 of a server that is written to, KILLS=$(KILLS) times: no acknowledged event is lost"
 	@echo "make fuzz       everything that is read from outside, with changed bytes, SECONDS=$(SECONDS) each (installs clang)"
 	@echo "make coverage   which lines and branches the tests reach (installs gcovr)"
 	@echo "make bench      speed beside PyTorch, GraphBLAS, librsb and faiss (installs them)"

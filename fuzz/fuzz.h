@@ -18,9 +18,15 @@
 typedef void inmo_fuzz_call(const uint8_t *data, size_t size);
 
 inmo_fuzz_call inmo_fuzz_log, inmo_fuzz_dataset, inmo_fuzz_model, inmo_fuzz_checkpoint, inmo_fuzz_rows,
-    inmo_fuzz_run, inmo_fuzz_trials, inmo_fuzz_config;
+    inmo_fuzz_run, inmo_fuzz_trials, inmo_fuzz_config, inmo_fuzz_routes, inmo_fuzz_import;
 
-#define INMO_FUZZ_TARGETS(X) X(log) X(dataset) X(model) X(checkpoint) X(rows) X(run) X(trials) X(config)
+#define INMO_FUZZ_TARGETS(X)                                                                                       \
+    X(log) X(dataset) X(model) X(checkpoint) X(rows) X(run) X(trials) X(config) INMO_FUZZ_SERVER(X)
+#ifdef INMO_HAS_SERVER /* a build without it has no such targets */
+#define INMO_FUZZ_SERVER(X) X(routes) X(import)
+#else
+#define INMO_FUZZ_SERVER(X)
+#endif
 
 /* Prints the sentence and aborts: how a target says that something is wrong. */
 void inmo_fuzz_broken(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));

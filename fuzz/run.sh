@@ -8,7 +8,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1-60}
 shift
-[ $# -gt 0 ] || set -- log dataset model checkpoint rows run trials config
+[ $# -gt 0 ] || set -- log dataset model checkpoint rows run trials config routes import
 mkdir -p build-fuzz/found
 # Reports of leaks need ptrace, which some containers forbid: ASAN_OPTIONS=detect_leaks=0 turns them off.
 status=0

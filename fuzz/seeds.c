@@ -73,6 +73,70 @@ static const struct {
     {"config", "tune-json", "d{\"search\": [\"dim=2|3\", \"layers=1..3\"], \"trials\": 3, \"seeds\": \"1,2\"}"},
     {"config", "recommend-json", "f{\"items\": [\"a\", \"b\"], \"k\": 5, \"json\": true, \"include-seen\": false}"},
     {"config", "unknown", "a\nunknown = 1\n"},
+    {"routes", "user",
+     "POST /api/user\n{\"UserId\": \"u0\", \"Labels\": [\"a\"], \"Subscribe\": [\"d\"], \"Comment\": \"c\"}"},
+    {"routes", "users",
+     "POST /api/users\n[{\"UserId\": \"a\"}, {\"UserId\": \"\\u00e4\", \"Labels\": {\"x\": [1, 2.5e3]}}]"},
+    {"routes", "get-user", "GET /api/user/u0"},
+    {"routes", "patch-user", "PATCH /api/user/u1\n{\"Comment\": \"other\"}"},
+    {"routes", "delete-user", "DELETE /api/user/u6"},
+    {"routes", "get-users", "GET /api/users?n=2&cursor=uYQ"},
+    {"routes", "item",
+     "POST /api/item\n{\"ItemId\": \"i0\", \"IsHidden\": true, \"Labels\": {\"title\": \"T\"}, \"Categories\": "
+     "[\"d\"], "
+     "\"Timestamp\": \"2022-08-07T00:26:46Z\"}"},
+    {"routes", "items",
+     "POST /api/items\n[{\"ItemId\": \"x\", \"Timestamp\": 1.7e9}, {\"ItemId\": \"y\", \"Comment\": \"song\"}]"},
+    {"routes", "get-items", "GET /api/items?n=3"},
+    {"routes", "patch-item", "PATCH /api/item/i1\n{\"IsHidden\": false, \"Categories\": [\"d\", \"e\"]}"},
+    {"routes", "category", "PUT /api/item/i2/category/d"},
+    {"routes", "no-category", "DELETE /api/item/i2/category/d"},
+    {"routes", "feedback",
+     "POST /api/feedback\n[{\"FeedbackType\": \"like\", \"UserId\": \"u0\", \"ItemId\": \"i5\", \"Timestamp\": "
+     "\"2024-01-01\"}, "
+     "{\"FeedbackType\": \"read\", \"UserId\": \"new\", \"ItemId\": \"other\", \"Timestamp\": \"\", \"Comment\": "
+     "\"c\"}]"},
+    {"routes", "put-feedback",
+     "PUT /api/feedback\n[{\"FeedbackType\": \"like\", \"UserId\": \"u0\", \"ItemId\": \"i5\", \"Timestamp\": "
+     "1700000000}]"},
+    {"routes", "get-feedback", "GET /api/feedback/like?n=3&cursor=f2"},
+    {"routes", "get-pair", "GET /api/feedback/like/u0/i0"},
+    {"routes", "delete-pair", "DELETE /api/feedback/like/u0/i0"},
+    {"routes", "of-user", "GET /api/user/u0/feedback/like"},
+    {"routes", "of-item", "GET /api/item/i0/feedback?n=5"},
+    {"routes", "recommend", "GET /api/recommend/u0?n=3&offset=1&write-back-type=read&write-back-delay=1h30m"},
+    {"routes", "in-category", "GET /api/recommend/nobody/d?n=3"},
+    {"routes", "encoded", "GET /api/recommend/%C3%A4%2Fb+c?n=3&x=%20+"},
+    {"routes", "query",
+     "POST /api/recommend\n{\"user\": \"u0\", \"items\": [\"i3\", \"none\"], \"n\": 5, \"offset\": 1, \"allow\": "
+     "[\"i4\", \"i5\"], "
+     "\"deny\": [\"i1\"], \"include_seen\": true, \"explain\": 3, \"category\": null}"},
+    {"routes", "session",
+     "POST /api/session/recommend?n=4\n[{\"FeedbackType\": \"like\", \"UserId\": \"g\", \"ItemId\": \"i1\", "
+     "\"Timestamp\": \"\"}]"},
+    {"routes", "explain", "GET /api/explain/u0/i4"},
+    {"routes", "session-explain", "POST /api/session/explain\n{\"items\": [\"i0\", \"i1\"], \"item\": \"i2\"}"},
+    {"routes", "near-item", "GET /api/item/i0/neighbors/d?n=3"},
+    {"routes", "near-user", "GET /api/user/u0/neighbors?n=3&offset=1"},
+    {"routes", "popular", "GET /api/popular/d?n=3"},
+    {"routes", "latest", "GET /api/latest/?n=3&offset=0"},
+    {"routes", "search", "GET /api/search?q=I&n=3"},
+    {"routes", "model", "GET /api/model"},
+    {"routes", "refresh", "POST /api/model/refresh"},
+    {"routes", "activate", "POST /api/model/activate\n{\"number\": 2}"},
+    {"routes", "rollback", "POST /api/model/rollback\n{}"},
+    {"routes", "import", "POST /api/import?type=buy&skip=1\nuser,item\nu0,i3\n"},
+    {"routes", "export", "GET /api/export?type=like"},
+    {"routes", "status", "GET /api/status"},
+    {"routes", "metrics", "GET /metrics"},
+    {"routes", "openapi", "GET /openapi.json"},
+    {"routes", "page", "HEAD /"},
+    {"routes", "page-file", "GET /page/..%2fx"},
+    {"import", "csv", "cuser,item,type,time\n\"u,0\",i3,buy,2024-01-01T00:00:00Z\r\nu1,\"i\"\"4\n\",,\n"},
+    {"import", "json",
+     "h{\"FeedbackType\": \"buy\", \"UserId\": \"u\", \"ItemId\": \"i\", \"Timestamp\": \"2024-01-01\"}\n\n"
+     "{\"user\": \"v\", \"item\": \"i\", \"type\": \"view\", \"time\": 1700000000.5}"},
+    {"import", "other-columns", "aComment,item_id,user_id,timestamp\nc,1,2,3\n,4,5,\n"},
 };
 
 /* ---- Files of named arrays --------------------------------------------------------------------------------- */

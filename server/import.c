@@ -32,6 +32,11 @@ static struct import *import_of(struct request *request)
         return import;
     if (!request_number(request, "skip", 0, 0, INT64_MAX, &skip))
         return NULL;
+    if (type && strlen(type) > REQUEST_ID_LIMIT) {
+        request_fail(request, 400, "BAD_REQUEST", "type", "type: found %zu bytes, expected at most %d",
+                     strlen(type), REQUEST_ID_LIMIT);
+        return NULL;
+    }
     request->stream = import = inmo_alloc_zero(1, sizeof *import);
     if (!import) {
         request_fail(request, 503, "INTERNAL", NULL, "not enough memory");

@@ -131,10 +131,18 @@ int request_number(struct request *request, const char *name, int64_t usual, int
     const char *text = request_query(request, name);
     char *end = NULL;
     long long found = usual;
-    if (text && *text) {
+    int given = 0;
+    for (int n = 0; n < request->queries; n++)
+        given += !strcmp(request->query[n].name, name);
+    if (given > 1) {
+        request_fail(request, 400, "BAD_REQUEST", name, "%s: it is given %d times", name, given);
+        return 0;
+    }
+    if (text) {
         errno = 0;
         found = strtoll(text, &end, 10);
-        if (*end || errno || strspn(text, "-0123456789") != strlen(text) || found < least || found > most) {
+        if (!*text || *end || errno || strspn(text, "-0123456789") != strlen(text) || found < least ||
+            found > most) {
             request_fail(request, 400, "BAD_REQUEST", name,
                          "%s: found \"%.40s\", expected a whole number from %lld to %lld", name, text,
                          (long long)least, (long long)most);
@@ -185,7 +193,7 @@ void request_fail_status(struct request *request, const struct inmo_error *error
     case INMO_USAGE:
     case INMO_INPUT: request_fail(request, 400, "BAD_REQUEST", NULL, "%s", error->message); break;
     case INMO_UNKNOWN: request_fail(request, 404, "NOT_FOUND", NULL, "%s", error->message); break;
-    case INMO_UNSUPPORTED: request_fail(request, 501, "UNSUPPORTED", NULL, "%s", error->message); break;
+    case INMO_UNSUPPORTED: request_fail(request, 409, "UNSUPPORTED", NULL, "%s", error->message); break;
     case INMO_MEMORY:
         request->retry_after = 1;
         request_fail(request, 503, "INTERNAL", NULL, "%s", error->message);
@@ -213,6 +221,10 @@ json_t *request_json(struct request *request, json_type type)
 
     status = inmo_json_parse(request->body.data ? request->body.data : "", request->body.length,
                              JSON_REJECT_DUPLICATES, &request->json, &wrong);
+    /* Integers of any length are JSON; jansson has them as real numbers if it is told to. */
+    if (status == INMO_FORMAT && json_error_code(&wrong) == json_error_numeric_overflow)
+        status = inmo_json_parse(request->body.data, request->body.length,
+                                 JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &request->json, &wrong);
     if (status == INMO_MEMORY)
         request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
     else if (status)

@@ -191,13 +191,14 @@ static void activate(struct request *request)
 {
     json_t *body = request_json(request, JSON_OBJECT);
     const json_t *number = json_object_get(body, "number");
+    double wanted = json_number_value(number); /* 2.0 is whole, too */
     struct inmo_error error = {0};
     if (!body)
         return;
-    if (!json_is_integer(number) || json_integer_value(number) < 1 || json_integer_value(number) > 999999999) {
+    if (!json_is_number(number) || !(wanted >= 1 && wanted <= 999999999) || wanted != (int)wanted) {
         request_fail(request, 400, "BAD_REQUEST", "number", "number: expected the number of a model");
-    } else if (put_in_use(request, (int)json_integer_value(number))) {
-        if (models_activate(request->server->models, (int)json_integer_value(number), &error))
+    } else if (put_in_use(request, (int)wanted)) {
+        if (models_activate(request->server->models, (int)wanted, &error))
             request_fail_status(request, &error);
         else
             answer_model(request);

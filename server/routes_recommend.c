@@ -66,19 +66,11 @@ static int duration(const char *text, int64_t *milliseconds)
 }
 
 /* The listed items become feedback of that type: they are not listed again. 0: answered. */
-static int write_back(struct request *request, const struct answer *answer, const char *type)
+static int write_back(struct request *request, const struct answer *answer, const char *type, int64_t later)
 {
-    const char *delay = request_query(request, "write-back-delay");
-    int64_t later = 0;
-
     if (strlen(type) > REQUEST_ID_LIMIT) {
         request_fail(request, 400, "BAD_REQUEST", "write-back-type", "write-back-type: found more than %d bytes",
                      REQUEST_ID_LIMIT);
-        return 0;
-    }
-    if (delay && *delay && !duration(delay, &later)) {
-        request_fail(request, 400, "BAD_REQUEST", "write-back-delay",
-                     "write-back-delay: found \"%.40s\", expected a duration such as 10m or 1h30m", delay);
         return 0;
     }
     for (size_t n = 0; n < answer->count; n++) {
@@ -97,11 +89,18 @@ void route_recommend(struct request *request)
 {
     const char *type = request_query(request, "write-back-type");
     struct ask ask = {.user = request->param[0], .category = request->param[1]};
+    const char *delay = request_query(request, "write-back-delay");
     struct answer answer = {0};
+    int64_t later = 0;
     int fine;
 
     if (!take_range(request, &ask.n, &ask.offset))
         return;
+    if (delay && *delay && !duration(delay, &later)) {
+        request_fail(request, 400, "BAD_REQUEST", "write-back-delay",
+                     "write-back-delay: found \"%.40s\", expected a duration such as 10m or 1h30m", delay);
+        return;
+    }
     if (type && *type && request->right < KEYS_WRITE) {
         request_fail(request, 403, "FORBIDDEN", "write-back-type",
                      "write-back-type needs a key with the right to write");
@@ -117,7 +116,7 @@ void route_recommend(struct request *request)
         }
         inmo_text_add(&request->out, "]", 1);
         if (type && *type)
-            fine = write_back(request, &answer, type);
+            fine = write_back(request, &answer, type, later);
     }
     ask_end(request, &answer);
     if (fine)
@@ -151,8 +150,12 @@ void route_session_recommend(struct request *request)
         json_array_foreach(body, n, one)
         {
             const char *item = request_id(request, one, "ItemId", (int)n);
-            const char *type = item ? json_string_value(json_object_get(one, "FeedbackType")) : NULL;
-            if (!item) {
+            const json_t *kind = json_object_get(one, "FeedbackType");
+            const char *type = json_string_value(kind);
+            if (item && kind && !json_is_null(kind) && !type)
+                request_fail(request, 400, "BAD_REQUEST", "FeedbackType",
+                             "row %zu: FeedbackType: found something else, expected a string", n);
+            if (request->state == REQUEST_ANSWERED) {
                 fine = 0;
                 break;
             }
@@ -182,8 +185,9 @@ static int take_member(struct request *request, const json_t *body, const char *
                        size_t *number)
 {
     const json_t *value = json_object_get(body, field);
-    json_int_t found = value && !json_is_null(value) ? json_integer_value(value) : usual;
-    if ((value && !json_is_null(value) && !json_is_integer(value)) || found < 0 || found > most) {
+    double found = value && !json_is_null(value) ? json_number_value(value) : (double)usual; /* 5.0 is whole, too */
+    if ((value && !json_is_null(value) && !json_is_number(value)) || !(found >= 0 && found <= (double)most) ||
+        found != (double)(int64_t)found) {
         request_fail(request, 400, "BAD_REQUEST", field, "%s: expected a whole number from 0 to %lld", field,
                      (long long)most);
         return 0;

@@ -21,7 +21,7 @@ packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapack
 
 case "${1-}" in
 '') ;;
-bench) packages+=(python3-torch python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind) ;;
+bench) packages+=(python3-torch python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind wrk) ;;
 clang | fuzz) packages+=(clang libomp-dev) ;;
 coverage) packages+=(gcovr) ;;
 deb)
