@@ -114,11 +114,14 @@ static int train(const struct compare_settings *settings, const char *data, cons
 {
     char *checkpoint = cli_format("%s.checkpoint", one->model), *aside = cli_format("%s.part", one->report);
     char *threads = cli_format("%d", settings->common.threads), *seconds = cli_format("%g", settings->max_seconds);
-    const char *words[20] = {"inmo", "train", data, "-o", one->model, "--model", one->name, "--json"};
+    const char *words[24] = {"inmo", "train", data, "-o", one->model, "--model", one->name, "--json"};
     int count = 8, code = INMO_IO, output;
     pid_t child;
 
     words[count++] = "--force";
+    /* all learn from the same interactions; by default only some models take in validation's */
+    words[count++] = "--refit";
+    words[count++] = "none";
     words[count++] = "--threads";
     words[count++] = threads;
     words[count++] = "--max-seconds";

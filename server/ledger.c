@@ -162,8 +162,7 @@ static int32_t position(const struct ledger_user *user, ledger_event event)
 /* Whether the user has chosen the item, by any type. */
 static int has_chosen(const struct ledger *ledger, const struct ledger_user *user, int32_t item)
 {
-    for (int32_t n = position(user, event_first(item)); n < user->count && event_item(user->event[n]) == item;
-         n++)
+    for (int32_t n = position(user, event_first(item)); n < user->count && event_item(user->event[n]) == item; n++)
         if (ledger->is_positive[event_type(user->event[n])])
             return 1;
     return 0;

@@ -6,8 +6,8 @@
  *     inmo train work/data -o work/new.inmo
  *     inmo evaluate work/new.inmo work/data                          and the same for the model in use
  *
- * The new model takes the place of the old one if it is at least as good on the newest events, or when told to. It was
- * trained without them; the view it serves with has them all, which is what INMO is for. */
+ * The new model takes the place of the old one if it is at least as good on the newest events, or when told to. It
+ * was trained without them; the view it serves with has them all, which is what INMO is for. */
 #ifndef INMO_SERVER_RETRAIN_H
 #define INMO_SERVER_RETRAIN_H
 
