@@ -141,8 +141,16 @@ static void a_core_leaves_no_names(void **state)
     inmo_log_free(log);
 }
 
+static void hear(void *context, enum inmo_level level, const char *sentence)
+{
+    (void)level;
+    *(int *)context += strstr(sentence, "column of event types, which is not read") != NULL;
+}
+
 static void events_by_their_types(void **state)
 {
+    int heard = 0;
+    struct inmo_hooks hooks = {.context = &heard, .log = hear};
     struct inmo_error error = {0};
     struct inmo_read_options options;
     struct inmo_log *log = NULL;
@@ -174,14 +182,19 @@ static void events_by_their_types(void **state)
     inmo_dataset_free(data);
     inmo_log_free(log);
     options.positive = options.negative = NULL; /* all but views */
-    must(inmo_log_read(&name, 1, &options, NULL, &log, &error));
+    must(inmo_log_read(&name, 1, &options, &hooks, &log, &error));
     assert_int_equal(log->count, 5);
+    assert_int_equal(heard, 0);
     inmo_log_free(log);
-    options.seen = NULL; /* the column is not looked at */
-    must(inmo_log_read(&name, 1, &options, NULL, &log, &error));
+    options.seen = NULL; /* the column is not looked at, which is said */
+    must(inmo_log_read(&name, 1, &options, &hooks, &log, &error));
     assert_int_equal(log->count, 8);
+    assert_int_equal(heard, 1);
     inmo_log_free(log);
-    options.columns = "user,item,-";
+    options.columns = "user,item,-"; /* nor is it here, as was asked for */
+    must(inmo_log_read(&name, 1, &options, &hooks, &log, &error));
+    assert_int_equal(heard, 1);
+    inmo_log_free(log);
     options.seen = "view";
     must_fail(inmo_log_read(&name, 1, &options, NULL, &log, &error), INMO_USAGE, "`seen` needs a column");
 }

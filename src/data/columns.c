@@ -140,6 +140,7 @@ enum inmo_status inmo_columns_fit(const char *file, const struct inmo_read_optio
                          "`%s` needs a column with the type of event, and %s has none: found %s; `columns` says "
                          "which column is the event",
                          events, file, inmo_columns_show(columns, shown, sizeof shown));
+    columns->unread_events = !events && columns->has[INMO_ROLE_EVENT];
     for (int n = 0; n < columns->count && !events; n++)
         if (columns->role[n] == INMO_ROLE_EVENT)
             columns->role[n] = INMO_ROLE_NONE;

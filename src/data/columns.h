@@ -26,6 +26,7 @@ struct inmo_columns {
     int count;
     uint8_t role[INMO_COLUMNS_MOST];  // (count)
     uint8_t has[INMO_ROLES];
+    uint8_t unread_events; /* 1: there is a column of event types, and no option asks for it */
 };
 
 /* "user", "item", "rating", "time", "split", "event" and "-". */

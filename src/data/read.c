@@ -167,6 +167,11 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
         inmo_note(meter->hooks, INMO_NOTE, "reading %s as %s%s%s", reader->name,
                   inmo_plan_show(&reader->plan, shown, sizeof shown), encoding ? ", decoded from " : "",
                   encoding ? encoding : "");
+        if (reader->plan.columns.unread_events)
+            inmo_note(meter->hooks, INMO_NOTE,
+                      "%s has a column of event types, which is not read: all its lines count alike (`positive`, "
+                      "`seen`)",
+                      reader->name);
         if (reader->plan.layout == INMO_LAYOUT_JSON)
             status = inmo_read_json(reader, error);
         else if (reader->plan.layout == INMO_LAYOUT_LIST)
