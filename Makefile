@@ -16,10 +16,16 @@ all: setup
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 
-demo: all
+# What people try first needs no tests built.
+.PHONY: program
+program: setup
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target inmo
+
+demo: program
 	@tools/demo.sh
 
-serve: all
+serve: program
 	@tools/serve.sh $(SERVE_PORT)
 
 python: setup

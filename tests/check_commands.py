@@ -18,6 +18,7 @@ import tempfile
 SKIPPED = {
     "inmo reproduce all": "trains the paper's tables, which takes hours (tests/cli runs small ones)",
     "inmo bench": "measures the machine for a minute (tests/cli runs it)",
+    "inmo serve model.inmo": "does not end (tests/server runs it)",
     "inmo prepare ratings.csv": "needs a ratings file with a 10-core (the cookbook has one without)",
 }
 LIMITS = {

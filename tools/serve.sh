@@ -4,7 +4,7 @@
 #     make serve                            builds first
 #     tools/serve.sh [PORT [DIRECTORY [PROGRAM]]]
 #
-# Popularity serves at once; the server trains its first model by itself, which takes a few seconds. Ctrl-C ends it, and what
+# Popularity serves at once; the server trains its first model by itself, which takes up to a minute. Ctrl-C ends it, and what
 # was stored is there at the next start.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
