@@ -72,7 +72,7 @@ export function modelPanel({ poll }) {
     }
 
     function drawCurves(record) {
-        const of = (field) => (record || []).filter((row) => Number.isFinite(row[field])).map((row) => [row.epoch, row[field]]);
+        const of = (field) => (record || []).filter((row) => Number.isFinite(row[field])).map((row) => [row.epoch + 1, row[field]]); // people count from 1
         const loss = of("loss"), metric = of("ndcg@20");
         const head = el("h2", { id: "curves-title", text: "How it learned" });
         if (loss.length < 2 && metric.length < 2)
