@@ -167,7 +167,7 @@ static int admit(struct call *call)
             request_fail(request, 401, "UNAUTHORIZED", "X-API-Key", "%s",
                          key ? "this key is not known or has expired" : "a key is needed in the header X-API-Key");
         else
-            request_fail(request, 403, "FORBIDDEN", "X-API-Key", "this key may %s, and this needs the right to %s",
+            request_fail(request, 403, "FORBIDDEN", "X-API-Key", "this key has the right %s; this needs %s",
                          keys_right_name(request->right), keys_right_name(needed));
         fine = 0;
     }
