@@ -210,11 +210,8 @@ static int first_row(void *context, const struct store_change *change)
     enum ledger_effect effect;
     const char *user, *item;
     int fine = !ledger_apply(live->ledger, change, &effect, &user, &item, NULL);
-    if (fine && (effect == LEDGER_FORGET_ITEM || effect == LEDGER_FORGET_PAIR || effect == LEDGER_FORGET_USER))
+    if (fine && effect != LEDGER_NOTHING && effect != LEDGER_OBSERVE)
         fine = deeds_add(&live->forgotten, effect, user, item, change->seq);
-    else if (fine && change->deed == STORE_DELETE_FEEDBACK) /* nothing here knows the pair, a model may */
-        fine = deeds_add(&live->forgotten, LEDGER_FORGET_PAIR, change->feedback.user, change->feedback.item,
-                         change->seq);
     return fine;
 }
 
