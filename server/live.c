@@ -157,7 +157,8 @@ static void rebuild(struct live *live)
         status = live_load(live, model->path, model->number, model->seq, &error);
     } else {
         pthread_mutex_lock(&live->apply);
-        status = live_make_popular(live, &error);
+        if (live->current == model) /* no trained one has come meanwhile */
+            status = live_make_popular(live, &error);
         pthread_mutex_unlock(&live->apply);
     }
     if (status) {
