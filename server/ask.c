@@ -146,10 +146,15 @@ static int exclude_items(struct request *request, const struct ask *ask, struct 
 
 static int has(const char *const *list, size_t count, const char *id)
 {
-    for (size_t n = 0; n < count; n++)
-        if (!strcmp(list[n], id))
-            return 1;
-    return 0;
+    return count && bsearch(&id, list, count, sizeof *list, by_text) != NULL;
+}
+
+/* Adds ids; all is sorted when the last ones have come. */
+static size_t gather(const char **all, size_t count, const char *const *more, size_t more_count)
+{
+    if (more_count)
+        memcpy(all + count, more, more_count * sizeof *all);
+    return count + more_count;
 }
 
 /* When the model cannot answer: the most popular items that the rest of the query lets pass. */
@@ -158,28 +163,35 @@ static int ask_popular(struct request *request, const struct ask *ask, const str
 {
     struct ledger *ledger = live_ledger(request->server->live);
     struct inmo_error error = {0};
-    const char **history = inmo_alloc(SEEN_MOST, sizeof *history);
-    size_t past = 0, kept = 0, skip = ask->offset, count = 0;
-    enum inmo_status status = history ? INMO_OK : inmo_fail_memory(&error, "a list");
+    const char **out = inmo_alloc(SEEN_MOST + query->deny_count + ask->item_count, sizeof *out);
+    const char **allowed = inmo_alloc(ask->allow_count, sizeof *allowed);
+    size_t outside = 0, kept = 0, skip = ask->offset, count = 0;
+    enum inmo_status status = out && allowed ? INMO_OK : inmo_fail_memory(&error, "a list");
 
     if (!status && ask->user && !ask->include_seen)
-        past = ledger_history(ledger, ask->user, history, SEEN_MOST);
-    if (!status)
-        status = ledger_list(ledger, LEDGER_POPULAR, ask->category, 0,
-                             ask->n + ask->offset + past + query->deny_count + ask->item_count, &count,
-                             &answer->own, &error);
+        outside = ledger_history(ledger, ask->user, out, SEEN_MOST);
+    if (!status) {
+        outside = gather(out, outside, query->deny, query->deny_count);
+        outside = gather(out, outside, ask->items, ask->include_seen ? 0 : ask->item_count);
+        qsort(out, outside, sizeof *out, by_text);
+        gather(allowed, 0, ask->allow, ask->allow_count);
+        qsort(allowed, ask->allow_count, sizeof *allowed, by_text);
+        /* Whoever is allowed may be the least popular of all. */
+        status =
+            ledger_list(ledger, LEDGER_POPULAR, ask->category, 0,
+                        ask->has_allow ? SIZE_MAX : ask->n + ask->offset + outside, &count, &answer->own, &error);
+    }
     for (size_t n = 0; n < count && !status && kept < ask->n; n++) {
         const char *id = answer->own[n].id;
-        if (has(query->deny, query->deny_count, id) || has(history, past, id) ||
-            (!ask->include_seen && has(ask->items, ask->item_count, id)) ||
-            (ask->has_allow && !has(ask->allow, ask->allow_count, id)))
+        if (has(out, outside, id) || (ask->has_allow && !has(allowed, ask->allow_count, id)))
             continue;
         if (skip)
             skip--;
         else
             answer->own[kept++] = answer->own[n];
     }
-    inmo_free(history);
+    inmo_free(allowed);
+    inmo_free(out);
     answer->entry = answer->own;
     answer->count = kept;
     answer->fallback = 1;

@@ -441,7 +441,9 @@ void http_stop(struct http *http)
 {
     if (!http)
         return;
+    /* libmicrohttpd aborts when a connection is still suspended: first whoever could resume one comes to an end. */
     request_background_end();
+    ingest_end(http->server->ingest);
     if (http->daemon)
         MHD_stop_daemon(http->daemon);
     if (http->quiet && http->listening >= 0)

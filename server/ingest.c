@@ -18,7 +18,7 @@ struct ingest {
     pthread_cond_t filled;
     struct ingest_job *first, **last;
     int64_t waiting;
-    int stopping;
+    int stopping, ended;
     struct ingest_state state;
     struct store_change *gathered; /* the writing thread's */
     size_t capacity;
@@ -150,15 +150,23 @@ enum inmo_status ingest_create(struct store *store, struct live *live, struct in
     return INMO_OK;
 }
 
-void ingest_free(struct ingest *ingest)
+void ingest_end(struct ingest *ingest)
 {
-    if (!ingest)
+    if (!ingest || ingest->ended)
         return;
     pthread_mutex_lock(&ingest->lock);
     ingest->stopping = 1;
     pthread_cond_signal(&ingest->filled);
     pthread_mutex_unlock(&ingest->lock);
     pthread_join(ingest->thread, NULL);
+    ingest->ended = 1;
+}
+
+void ingest_free(struct ingest *ingest)
+{
+    if (!ingest)
+        return;
+    ingest_end(ingest);
     inmo_free(ingest->gathered);
     pthread_cond_destroy(&ingest->filled);
     pthread_mutex_destroy(&ingest->lock);
@@ -171,7 +179,8 @@ int ingest_submit(struct ingest *ingest, struct ingest_job *job)
     job->next = NULL;
     job->affected = 0;
     pthread_mutex_lock(&ingest->lock);
-    taken = !ingest->stopping && ingest->waiting + (int64_t)job->count <= CHANGES_WAITING;
+    /* One that is too large for any queue waits alone. */
+    taken = !ingest->stopping && (!ingest->waiting || ingest->waiting + (int64_t)job->count <= CHANGES_WAITING);
     if (taken) {
         *ingest->last = job;
         ingest->last = &job->next;

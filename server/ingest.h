@@ -27,7 +27,9 @@ struct ingest_job {
 
 enum inmo_status ingest_create(struct store *store, struct live *live, struct ingest **ingest,
                                struct inmo_error *error);
-/* Writes what is queued, then ends. */
+/* Writes what is queued and takes nothing more: afterwards no job is on its way. */
+void ingest_end(struct ingest *ingest);
+/* The same, and frees it. */
 void ingest_free(struct ingest *ingest);
 /* Queues the job; 0 when the queue is full or ending, and then done is not called. */
 int ingest_submit(struct ingest *ingest, struct ingest_job *job);

@@ -221,23 +221,26 @@ static void remove_pair(struct ledger *ledger, const struct store_feedback *feed
     int32_t u = inmo_names_find(&ledger->users, feedback->user),
             i = inmo_names_find(&ledger->items, feedback->item);
     struct ledger_user *user = u < 0 ? NULL : &ledger->user[u];
-    int had;
+    int had = 0, left = 0;
     *user_id = feedback->user;
     *item_id = feedback->item;
-    if (u < 0 || i < 0)
-        return;
-    had = has_chosen(ledger, user, i);
-    for (int32_t n = position(user, event_first(i)); n < user->count && event_item(user->event[n]) == i;) {
+    if (u >= 0 && i >= 0)
+        had = has_chosen(ledger, user, i);
+    for (int32_t n = u < 0 || i < 0 ? 0 : position(user, event_first(i));
+         u >= 0 && i >= 0 && n < user->count && event_item(user->event[n]) == i;) {
         if (!feedback->type || !strcmp(inmo_names_id(&ledger->types, event_type(user->event[n])), feedback->type))
             remove_events(ledger, user, n, n + 1);
         else
             n++;
     }
-    if (had && !has_chosen(ledger, user, i)) {
+    if (u >= 0 && i >= 0)
+        left = has_chosen(ledger, user, i);
+    if (had && !left) {
         ledger->item[i].chosen--;
         ledger->chosen--;
-        *effect = LEDGER_FORGET_PAIR;
     }
+    if (!left) /* whether or not it was known here: a model may know it */
+        *effect = LEDGER_FORGET_PAIR;
 }
 
 static void remove_user(struct ledger *ledger, const char *id)

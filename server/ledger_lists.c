@@ -255,7 +255,9 @@ enum inmo_status ledger_list(struct ledger *ledger, enum ledger_order order, con
         c = inmo_names_find(&ledger->categories, category);
     if (!category || c >= 0)
         status = list_get(ledger, order, c, &list, error);
-    entries = inmo_alloc(most, sizeof *entries);
+    if (list)
+        most = most < list->count ? most : list->count;
+    entries = inmo_alloc(list ? most : 0, sizeof *entries);
     if (!status && !entries)
         status = inmo_fail_memory(error, "a list of items");
     for (size_t n = offset; !status && list && n < list->count && found < most; n++)

@@ -96,10 +96,11 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
 {
     struct inmo_error error = {0};
     struct deeds deeds = {0};
-    enum inmo_status status = INMO_OK;
+    enum inmo_status status = INMO_OK, told = INMO_OK;
 
     pthread_mutex_lock(&live->apply);
-    for (size_t n = 0; n < count && !status; n++) {
+    for (size_t n = 0; n < count; n++) {
+        enum inmo_status before = status; /* what cannot be applied must not keep others from it */
         enum ledger_effect effect;
         const char *user, *item;
         status = ledger_apply(live->ledger, &changes[n], &effect, &user, &item, &error);
@@ -115,12 +116,13 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
             status = inmo_fail_memory(&error, "an event");
         if (changes[n].seq > live->applied)
             live->applied = changes[n].seq;
+        status = status ? status : before;
     }
-    if (!status && deeds.count && live->current)
-        status = deeds_tell(live->current->view, &deeds, &error);
-    else if (!status && deeds.count)
-        status = live_make_popular(live, &error);
-    if (status) {
+    if (deeds.count && live->current)
+        told = deeds_tell(live->current->view, &deeds, &error);
+    else if (deeds.count)
+        told = live_make_popular(live, &error);
+    if (status || told) {
         say(live, INMO_WARNING, "events are stored but not in the lists yet: %s", error.message);
         live->needs_rebuild = 1;
     }
@@ -151,8 +153,14 @@ static void rebuild(struct live *live)
     struct inmo_error error = {0};
     enum inmo_status status = INMO_OK;
     live->needs_rebuild = 0;
-    if (model && model->path)
+    if (model && model->path) {
         status = live_load(live, model->path, model->number, model->seq, &error);
+    } else {
+        pthread_mutex_lock(&live->apply);
+        if (live->current == model) /* no trained one has come meanwhile */
+            status = live_make_popular(live, &error);
+        pthread_mutex_unlock(&live->apply);
+    }
     if (status) {
         live->needs_rebuild = 1;
         say(live, INMO_WARNING, "the view could not be built anew: %s", error.message);
@@ -210,11 +218,8 @@ static int first_row(void *context, const struct store_change *change)
     enum ledger_effect effect;
     const char *user, *item;
     int fine = !ledger_apply(live->ledger, change, &effect, &user, &item, NULL);
-    if (fine && (effect == LEDGER_FORGET_ITEM || effect == LEDGER_FORGET_PAIR || effect == LEDGER_FORGET_USER))
+    if (fine && effect != LEDGER_NOTHING && effect != LEDGER_OBSERVE)
         fine = deeds_add(&live->forgotten, effect, user, item, change->seq);
-    else if (fine && change->deed == STORE_DELETE_FEEDBACK) /* nothing here knows the pair, a model may */
-        fine = deeds_add(&live->forgotten, LEDGER_FORGET_PAIR, change->feedback.user, change->feedback.item,
-                         change->seq);
     return fine;
 }
 
@@ -252,6 +257,7 @@ enum inmo_status live_create(const struct live_options *options, struct live **l
     struct live *made = inmo_alloc_zero(1, sizeof *made);
     pthread_condattr_t monotonic;
     enum inmo_status status;
+    int64_t last = 0;
 
     if (!made)
         return inmo_fail_memory(error, "the server");
@@ -267,7 +273,8 @@ enum inmo_status live_create(const struct live_options *options, struct live **l
     pthread_condattr_destroy(&monotonic);
     status = ledger_create(&options->types, &made->ledger, error);
     if (!status) {
-        status = store_changes(options->store, 0, 0, first_row, made, &made->applied, error);
+        status = store_changes(options->store, 0, 0, first_row, made, &last, error);
+        made->applied = last;
         if (status == INMO_INTERRUPTED)
             status = inmo_fail_memory(error, "the events of the store");
     }
@@ -314,9 +321,7 @@ void live_state(struct live *live, struct live_state *state)
     if (model)
         inmo_view_freshness(model->view, &state->view);
     live_release(live, model);
-    pthread_mutex_lock(&live->apply);
     state->applied = live->applied;
     state->events_since = live->events_since;
     state->building = live->building;
-    pthread_mutex_unlock(&live->apply);
 }

@@ -170,10 +170,12 @@ enum inmo_status live_load(struct live *live, const char *path, int number, int6
     pthread_mutex_lock(&live->apply);
     live->building = 1;
     if (!status)
-        status = log_of_choices(live, &log, error);
-    if (!status)
         status = forgotten_after(live, seq, &forgotten, error);
     pthread_mutex_unlock(&live->apply);
+    /* Not with apply held: events go on. One that comes meanwhile may be in the log and among the missed, in which
+     * order ever; telling all of the missed again ends in the same state. */
+    if (!status && !forgotten.count)
+        status = log_of_choices(live, &log, error);
     if (!status)
         status = make_view(live, made, &forgotten, log, error);
     if (!status)

@@ -34,9 +34,8 @@ struct live {
     struct live_model *current, *retired;
     struct deeds forgotten; /* everything forgotten since the store was made, for models older than that */
     struct deeds missed;    /* while a view is built */
-    int building;
-    atomic_int needs_rebuild, stopping;
-    int64_t applied, events_since;
+    atomic_int building, needs_rebuild, stopping;
+    _Atomic int64_t applied, events_since; /* written with apply held; read without, so that no request waits */
     pthread_t janitor;
     int has_janitor;
     pthread_mutex_t janitor_lock;

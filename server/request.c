@@ -352,7 +352,7 @@ void request_write(struct request *request, void (*written)(struct request *requ
 enum { BACKGROUND_MOST = 4 };
 static pthread_mutex_t background_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t background_ended = PTHREAD_COND_INITIALIZER;
-static int background_running;
+static int background_running, background_closed;
 
 static void background_leave(void)
 {
@@ -377,7 +377,7 @@ void request_in_background(struct request *request, void (*work)(struct request 
     pthread_t thread;
     int taken;
     pthread_mutex_lock(&background_lock);
-    taken = background_running < BACKGROUND_MOST;
+    taken = background_running < BACKGROUND_MOST && !background_closed;
     background_running += taken;
     pthread_mutex_unlock(&background_lock);
     request->state = REQUEST_WAITS;
@@ -399,6 +399,7 @@ void request_in_background(struct request *request, void (*work)(struct request 
 void request_background_end(void)
 {
     pthread_mutex_lock(&background_lock);
+    background_closed = 1;
     while (background_running)
         pthread_cond_wait(&background_ended, &background_lock);
     pthread_mutex_unlock(&background_lock);

@@ -116,7 +116,7 @@ void request_drop_changes(struct request *request);
 
 /* Runs work on a thread of its own, for what takes longer than a list; the connection waits, the others do not. */
 void request_in_background(struct request *request, void (*work)(struct request *request));
-/* Waits until none is running. */
+/* Waits until none is running; none is begun any more. */
 void request_background_end(void);
 
 #endif

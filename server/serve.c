@@ -192,9 +192,9 @@ static char *models_folder_of(const struct serve_options *options)
 static void stop(struct server *server)
 {
     atomic_store(&server->stopping, 1);
-    retrain_free(server->retrain);
     if (server->http)
-        http_stop(server->http);
+        http_stop(server->http); /* until then requests may ask for any of the others */
+    retrain_free(server->retrain);
     ingest_free(server->ingest);
     live_free(server->live);
     models_close(server->models);
