@@ -1,6 +1,5 @@
 /* bench_http.c - an HTTP server that does nothing: libmicrohttpd as server/http.c uses it, with an answer of a
- * given size and the same headers, whatever is asked. What is left of the server's time when the lists cost
- * nothing.
+ * given size and the same headers, whatever is asked. So much of a request remains when lists cost nothing.
  *
  *     bench_http BYTES THREADS
  *

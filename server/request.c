@@ -244,16 +244,16 @@ const char *request_id(struct request *request, const json_t *object, const char
     const json_t *value = json_object_get(object, field);
     const char *id = json_string_value(value);
     char where[64] = "";
+    if (id && *id && strlen(id) <= REQUEST_ID_LIMIT)
+        return id;
     if (row >= 0)
         snprintf(where, sizeof where, "row %d: ", row);
     if (!id)
         request_fail(request, 400, "BAD_REQUEST", field, "%s%s: %s, expected a string", where, field,
                      value ? "found something else" : "it is missing");
-    else if (!*id || strlen(id) > REQUEST_ID_LIMIT)
+    else
         request_fail(request, 400, "BAD_REQUEST", field, "%s%s: found %zu bytes, expected 1 to %d", where, field,
                      strlen(id), REQUEST_ID_LIMIT);
-    else
-        return id;
     return NULL;
 }
 

@@ -361,7 +361,11 @@ def case_second_interrupt_ends_at_once(world):
     reader, writer = os.pipe()  # a log that never comes
     process = subprocess.Popen([world.program, "prepare", "-", "-o", "data"], cwd=world.folder, stdin=reader,
                                env=world.environment, stderr=subprocess.PIPE)
-    time.sleep(0.3)
+    caught = 0
+    while not caught & 1 << (signal.SIGINT - 1):  # until the program listens
+        time.sleep(0.02)
+        caught = int(re.search(r"SigCgt:\s*(\w+)", open(f"/proc/{process.pid}/status", encoding="utf-8").read()).group(1), 16)
+    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)  # at the same moment: still the first
     time.sleep(0.5)

@@ -161,12 +161,30 @@ def test_bad_addresses_are_named(serve):
     error(server, "GET", "/api/recommend/u?n=ten", 400, "BAD_REQUEST", "n")
     error(server, "GET", "/api/recommend/u?n=99999999999999999999", 400, "BAD_REQUEST", "n")
     error(server, "GET", "/api/recommend/u?offset=-1", 400, "BAD_REQUEST", "offset")
+    error(server, "GET", "/api/recommend/u?n=", 400, "BAD_REQUEST", "n")
+    error(server, "GET", "/api/recommend/u?n=3&n=4", 400, "BAD_REQUEST", "n")
+    error(server, "GET", "/api/recommend/u?write-back-delay=soon", 400, "BAD_REQUEST", "write-back-delay")
+    error(server, "POST", "/api/import?type=" + "x" * 4097, 400, "BAD_REQUEST", "type", raw=b"user,item\n")
+    error(server, "POST", "/api/session/recommend", 400, "BAD_REQUEST", "FeedbackType", body=[{"ItemId": "i", "FeedbackType": {}}])
     error(server, "GET", "/api/recommend/u?" + "a=b&" * 40, 400, "BAD_REQUEST")
     error(server, "DELETE", "/api/feedback", 405, "BAD_REQUEST")
     assert server.headers["Allow"] == "GET, HEAD, POST, PUT"
     for path in ("/page/..%2f..%2fetc%2fpasswd", "/page/%2e%2e", "/page/nothing", "/page/../../etc/passwd"):
         assert server.ask("GET", path)[0] == 404
     assert server.ask("HEAD", "/api/health/live")[0] == 200
+
+
+def test_numbers_of_any_length_are_json_and_three_long_ids_fit_an_address(serve):
+    server = serve()
+    assert server.post("/api/recommend", {"n": 5.0, "other": 10 ** 40})["items"] == []
+    error(server, "POST", "/api/recommend", 400, "BAD_REQUEST", "n", body={"n": 5.5})
+    error(server, "POST", "/api/recommend", 400, "BAD_REQUEST", "n", body={"n": 10 ** 40})
+    error(server, "GET", "/api/explain/u/i", 409, "UNSUPPORTED")
+    long = "ü" * 2048
+    path = f"/api/feedback/{quoted(long)}/{quoted(long)}/{quoted(long)}"
+    assert server.post("/api/feedback", [{"FeedbackType": long, "UserId": long, "ItemId": long}]) == {"RowAffected": 1}
+    assert server.get(path)["UserId"] == long
+    assert server.ask("DELETE", path)[1] == {"RowAffected": 1}
 
 
 def test_import_and_export_are_the_same_log(serve, tmp_path, world):
