@@ -292,7 +292,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return take_body(call, data, size);
     }
     if (request->state == REQUEST_NEW) {
-        request->route->answer(request);
+        if ((request->route->flags & ROUTE_STORE) && store_is_shared(request->server->store))
+            request_in_background(request, REQUEST_READING, request->route->answer);
+        else
+            request->route->answer(request);
         if (request->suspended)
             return MHD_YES; /* another thread has it now, and wakes the connection */
     }

@@ -292,6 +292,9 @@ const char *request_dump(struct request *request, const json_t *value)
     return kept;
 }
 
+/* Of a thread in the background: the request is the writer's now. */
+static _Thread_local int handed_on;
+
 /* ---- Changes ------------------------------------------------------------------------------------------------- */
 
 struct store_change *request_change(struct request *request)
@@ -338,7 +341,10 @@ void request_write(struct request *request, void (*written)(struct request *requ
     request->job.done = changes_done;
     request->job.context = request;
     request->state = REQUEST_WAITS;
-    request->suspend(request);
+    if (request->in_background)
+        handed_on = 1; /* the writer wakes the connection, and may do so before this thread goes on */
+    else
+        request->suspend(request);
     if (!ingest_submit(request->server->ingest, &request->job)) {
         request->retry_after = 1;
         request_fail(request, 503, "TOO_MANY", NULL,
@@ -349,7 +355,6 @@ void request_write(struct request *request, void (*written)(struct request *requ
 
 /* ---- In the background --------------------------------------------------------------------------------------- */
 
-enum { BACKGROUND_MOST = 4 };
 static pthread_mutex_t background_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t background_ended = PTHREAD_COND_INITIALIZER;
 static int background_running, background_closed;
@@ -366,22 +371,25 @@ static void *background(void *context)
 {
     struct request *request = context;
     void (*work)(struct request * request) = request->written;
+    handed_on = 0;
     work(request);
-    request->resume(request);
+    if (!handed_on)
+        request->resume(request);
     background_leave();
     return NULL;
 }
 
-void request_in_background(struct request *request, void (*work)(struct request *request))
+void request_in_background(struct request *request, int most, void (*work)(struct request *request))
 {
     pthread_t thread;
     int taken;
     pthread_mutex_lock(&background_lock);
-    taken = background_running < BACKGROUND_MOST && !background_closed;
+    taken = background_running < most && !background_closed;
     background_running += taken;
     pthread_mutex_unlock(&background_lock);
     request->state = REQUEST_WAITS;
     request->written = work;
+    request->in_background = 1;
     request->suspend(request);
     if (taken && pthread_create(&thread, NULL, background, request)) {
         background_leave();

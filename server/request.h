@@ -65,7 +65,8 @@ struct request {
     void (*written)(struct request *request); /* fills in the answer once the changes are durable */
     void (*suspend)(struct request *request); /* http.c's: puts the connection to sleep, and wakes it */
     void (*resume)(struct request *request);
-    int suspended; /* what came of it belongs to another thread until the connection is woken */
+    int in_background; /* the connection is suspended already */
+    int suspended;     /* what came of it belongs to another thread until the connection is woken */
     void *connection;
     void *stream; /* of a route that takes or gives its body piece by piece */
 };
@@ -114,8 +115,10 @@ void request_write(struct request *request, void (*written)(struct request *requ
 /* The changes are done with; another set may follow. */
 void request_drop_changes(struct request *request);
 
-/* Runs work on a thread of its own, for what takes longer than a list; the connection waits, the others do not. */
-void request_in_background(struct request *request, void (*work)(struct request *request));
+/* Runs work on a thread of its own, for what takes longer than a list; the connection waits, the others do not.
+ * At most so many at once: REQUEST_HEAVY for what needs processor and memory. work may end in request_write. */
+enum { REQUEST_HEAVY = 4, REQUEST_READING = 64 };
+void request_in_background(struct request *request, int most, void (*work)(struct request *request));
 /* Waits until none is running; none is begun any more. */
 void request_background_end(void);
 

@@ -9,6 +9,7 @@
 enum route_flags {
     ROUTE_BODY = 1,   /* has a body */
     ROUTE_STREAM = 2, /* takes its body piece by piece (import.h) */
+    ROUTE_STORE = 8,  /* asks the store: on a thread of its own when that is a database elsewhere */
     ROUTE_LIST = 4,   /* its latency is that of recommendations in /api/status */
 };
 

@@ -133,7 +133,7 @@ static void refresh(struct request *request)
 
 void route_model_refresh(struct request *request)
 {
-    request_in_background(request, refresh);
+    request_in_background(request, REQUEST_HEAVY, refresh);
 }
 
 /* An optional body; NULL: answered. */
@@ -223,12 +223,12 @@ static void roll_back(struct request *request)
 
 void route_model_activate(struct request *request)
 {
-    request_in_background(request, activate);
+    request_in_background(request, REQUEST_HEAVY, activate);
 }
 
 void route_model_rollback(struct request *request)
 {
-    request_in_background(request, roll_back);
+    request_in_background(request, REQUEST_HEAVY, roll_back);
 }
 
 /* ---- How it is doing ----------------------------------------------------------------------------------------- */
