@@ -30,7 +30,7 @@ struct call {
 };
 
 struct certificate {
-    int uses;
+    struct certificate *before; /* a handshake may still use it, as long as its client likes */
     gnutls_pcert_st chain[8];
     unsigned length;
     gnutls_privkey_t key;
@@ -41,7 +41,7 @@ struct http {
     struct MHD_Daemon *daemon;
     pthread_mutex_t lock;
     struct wire *wires;
-    struct certificate *certificate, *before; /* before: connections may still use it */
+    struct certificate *certificate; /* the present one */
     int listening, quiet;
 };
 

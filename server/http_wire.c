@@ -135,9 +135,11 @@ static void certificate_free(struct certificate *certificate)
 
 void http_free_certificate(struct http *http)
 {
-    certificate_free(http->certificate);
-    certificate_free(http->before);
-    http->certificate = http->before = NULL;
+    while (http->certificate) {
+        struct certificate *before = http->certificate->before;
+        certificate_free(http->certificate);
+        http->certificate = before;
+    }
 }
 
 static enum inmo_status read_file(const char *path, gnutls_datum_t *data, struct inmo_error *error)
@@ -185,6 +187,15 @@ enum inmo_status http_reload(struct http *http, struct inmo_error *error)
                     (code = gnutls_privkey_import_x509_raw(made->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0)) < 0))
         status = inmo_fail(error, INMO_INPUT, "%s: expected a private key in PEM format: %s", options->tls_key,
                            gnutls_strerror(code));
+    if (!status) { /* while files are replaced, one may be new and the other old */
+        gnutls_certificate_credentials_t both = NULL;
+        if ((code = gnutls_certificate_allocate_credentials(&both)) < 0 ||
+            (code = gnutls_certificate_set_x509_key_mem(both, &chain, &key, GNUTLS_X509_FMT_PEM)) < 0)
+            status = inmo_fail(error, INMO_INPUT, "%s and %s do not belong together: %s", options->tls_certificate,
+                               options->tls_key, gnutls_strerror(code));
+        if (both)
+            gnutls_certificate_free_credentials(both);
+    }
     if (key.data)
         gnutls_memset(key.data, 0, key.size);
     inmo_free(key.data);
@@ -193,9 +204,7 @@ enum inmo_status http_reload(struct http *http, struct inmo_error *error)
         certificate_free(made);
     } else {
         pthread_mutex_lock(&http->lock);
-        /* Handshakes take milliseconds and reloads are by hand: the one before the last is not in use any more. */
-        certificate_free(http->before);
-        http->before = http->certificate;
+        made->before = http->certificate; /* kept: a few kilobytes for each reload, which is by hand */
         http->certificate = made;
         pthread_mutex_unlock(&http->lock);
     }

@@ -1,8 +1,12 @@
 """Rare requests and rare moments: what is counted, compared or freed at the edge of something."""
 
 import json
+import shutil
+import signal
 import socket
 import sqlite3
+import ssl
+import subprocess
 import threading
 import time
 
@@ -166,3 +170,34 @@ def test_popularity_lists_what_is_allowed_however_unpopular(serve, world):
     answer = server.post("/api/recommend", {"user": "stranger", "n": 1, "allow": [least]})
     assert answer["fallback"] and [row["id"] for row in answer["items"]] == [least]
     assert server.post("/api/recommend", {"user": "stranger", "allow": [least], "deny": [least]})["items"] == []
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+def test_a_certificate_with_another_key_is_not_taken(serve, tmp_path):
+    def make(name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-days", "2", "-keyout",
+                        tmp_path / f"{name}.key", "-out", tmp_path / f"{name}.pem"], check=True, capture_output=True)
+
+    make("one")
+    make("two")
+    shutil.copy(tmp_path / "one.pem", tmp_path / "served.pem")
+    shutil.copy(tmp_path / "one.key", tmp_path / "served.key")
+    server = serve("--first-events", "0", "--tls-certificate", tmp_path / "served.pem", "--tls-key", tmp_path / "served.key")
+
+    def served():
+        return ssl.get_server_certificate((server.host, server.port)).strip()
+
+    def reload(sign):
+        count = server.log.read_text().count(sign)
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for(lambda: server.log.read_text().count(sign) > count)
+
+    old, new = ((tmp_path / f"{name}.pem").read_text().strip() for name in ("one", "two"))
+    assert served() == old
+    shutil.copy(tmp_path / "two.pem", tmp_path / "served.pem")
+    reload("do not belong together")
+    assert served() == old
+    shutil.copy(tmp_path / "two.key", tmp_path / "served.key")
+    for _ in range(3):
+        reload("were read again")
+        assert served() == new
