@@ -399,7 +399,7 @@ enum inmo_status http_start(struct server *server, struct http **http, char addr
     if (options->tls_certificate) {
         flags |= MHD_USE_TLS;
         status = http_reload(made, error);
-        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, (intptr_t)http_certificate, NULL};
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)http_certificate};
     }
     if (!status && (listening = listen_at(options, address, error)) < 0)
         status = error ? error->code : INMO_IO;
