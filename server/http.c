@@ -104,7 +104,7 @@ static enum MHD_Result respond(struct call *call)
     if (request->status == 401)
         add_header(response, "WWW-Authenticate", "ApiKey");
     if (request->retry_after > 0) {
-        snprintf(retry, sizeof retry, "%d", (int)(request->retry_after + 0.999));
+        snprintf(retry, sizeof retry, "%d", request->retry_after < 1 ? 1 : (int)(request->retry_after + 0.999));
         add_header(response, "Retry-After", retry);
     }
     if (request->server->options->allow_origin) {

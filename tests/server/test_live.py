@@ -141,4 +141,5 @@ def test_many_threads_ask_while_events_come(serve, world):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong and server.get("/api/model")["freshness"]["refreshes"] > 0
+    assert not wrong
+    server.wait_for(lambda: server.get("/api/model")["freshness"]["refreshes"])
