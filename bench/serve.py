@@ -10,11 +10,13 @@ same cores. In each round, one after the other:
     lists     bench_lists: the library alone, random users, on as many threads as the server has
     empty     bench_http: libmicrohttpd with a handler that does nothing and an answer of the same size, 32 connections
     served    GET /api/recommend/{user}?n=20, random users, 32 connections
+    half      the latency at half that load, from the moment a request is due (bench_pace)
+    fresh     from an acknowledged event to the changed list of its user, one after the other
     events    POST /api/feedback of one event each, 64 connections; and of 1,000 each, 8 connections
 
-A request costs what its parts cost one after the other, so the two parts allow 1 / (1 / lists + 1 / empty). Then: the latency
-at half the load that was served, from the moment a request is due (bench_pace); the time from an acknowledged event to the
-changed list of its user; the start on a store of a million events; memory. Prints each round, the medians, and JSON.
+A request costs what its parts cost one after the other, so the two parts allow 1 / (1 / lists + 1 / empty). Each round begins
+with the start on a store of the log's million events. Prints each round, and the medians as JSON. On a busy machine,
+`chrt -f 1 bench/serve.py ...` keeps the others out.
 """
 import argparse
 import json
@@ -210,26 +212,17 @@ def main():
         run(inmo, "serve", "--store", work / "filling.db", "--import", work / "two.tsv")
         (work / "filling.db").rename(full)
 
-    # The start, and memory before any request.
-    starts, over = [], []
+    # Each round on a fresh copy of the store: the events of one make the histories of the next no longer.
     alone = json.loads(run(build / "bench_lists", model, threads, 0.5))
-    for _ in range(options.rounds):
+    size, rows = int(alone["bytes"]), []
+    for turn in range(options.rounds):
+        row = {"busy": load()}
         copy_store(full, work / "store.db")
-        with Process(inmo, "serve", model, "--store", work / "store.db", "--port", "0", log=open(work / "server.log", "ab")) as server:
-            starts.append(server.ready())
+        with Process(inmo, "serve", model, "--store", work / "store.db", "--port", "0", "--refresh", "0",
+                     log=open(work / "server.log", "ab")) as server:
+            row["start"] = server.ready()
             time.sleep(1)
-            over.append(memory(server.process.pid))
-    say(f"ready after {statistics.median(starts):.2f} s; memory {statistics.median(over) / 1e6:.0f} MB, the model's file "
-        f"{model.stat().st_size / 1e6:.0f} MB, model and view alone {alone['memory'] / 1e6:.0f} MB")
-
-    rows = []
-    copy_store(full, work / "store.db")
-    size = int(alone["bytes"])
-    with Process(inmo, "serve", model, "--store", work / "store.db", "--port", "0", "--refresh", "0",
-                 log=open(work / "server.log", "ab")) as server:
-        server.ready()
-        for turn in range(options.rounds):
-            row = {"busy": load()}
+            row["memory"] = memory(server.process.pid)
             row["lists"] = json.loads(run(build / "bench_lists", model, threads, options.seconds))["lists_per_second"]
             with Process(build / "bench_http", size, threads) as nothing:
                 row["empty"] = wrk(work, nothing, RECOMMEND % USERS, 32, options.seconds)
@@ -243,15 +236,14 @@ def main():
             row["single"] = wrk(work, server, EVENTS % (USERS, ITEMS, 1, turn), 64, options.seconds)
             row["batches"] = 1000 * wrk(work, server, EVENTS % (USERS, ITEMS, 1000, turn), 8, options.seconds)
             rows.append(row)
-            say(f"round {turn + 1}: busy before {row['busy']:.0%}; lists {row['lists']:.0f}/s, empty {row['empty']:.0f}/s, served {row['served']:.0f}/s, "
-                f"ratio {row['ratio']:.2f}; p50 {row['half']['p50_ms']:.2f} ms, p99 {row['p99_ms']:.2f} ms at {row['half']['rate']:.0f}/s; "
-                f"event {1e3 * row['write']:.2f} ms (fdatasync {1e3 * row['sync']:.2f}), list after it {1e3 * row['fresh']:.2f} ms; "
-                f"single {row['single']:.0f}/s, in batches {row['batches']:.0f}/s")
-        last = memory(server.process.pid)
-    names = ("busy", "lists", "empty", "served", "allowed", "ratio", "p99_ms", "write", "fresh", "fresh_p99", "sync", "single", "batches")
+        say(f"round {turn + 1}: busy before {row['busy']:.0%}; ready after {row['start']:.2f} s, {row['memory'] / 1e6:.0f} MB; "
+            f"lists {row['lists']:.0f}/s, empty {row['empty']:.0f}/s, served {row['served']:.0f}/s, "
+            f"ratio {row['ratio']:.2f}; p50 {row['half']['p50_ms']:.2f} ms, p99 {row['p99_ms']:.2f} ms at {row['half']['rate']:.0f}/s; "
+            f"event {1e3 * row['write']:.2f} ms (fdatasync {1e3 * row['sync']:.2f}), list after it {1e3 * row['fresh']:.2f} ms; "
+            f"single {row['single']:.0f}/s, in batches {row['batches']:.0f}/s")
+    names = ("busy", "start", "memory", "lists", "empty", "served", "allowed", "ratio", "p99_ms", "write", "fresh", "fresh_p99", "sync", "single", "batches")
     result = {name: statistics.median(row[name] for row in rows) for name in names}
-    result.update(start=statistics.median(starts), memory=statistics.median(over), memory_after=last, model_file=model.stat().st_size,
-                  model_alone=alone["memory"], answer_bytes=size, threads=threads, rounds=options.rounds)
+    result.update(model_file=model.stat().st_size, model_alone=alone["memory"], answer_bytes=size, threads=threads, rounds=options.rounds)
     say(json.dumps(result))
     if not options.work:
         shutil.rmtree(work)

@@ -48,7 +48,6 @@ static int remove_one(const char *path, const struct stat *about, int type, stru
 static void end_world(void)
 {
     char folder[160];
-    request_background_end();
     ingest_free(world.ingest);
     retrain_free(world.retrain);
     live_free(world.live);
@@ -59,6 +58,13 @@ static void end_world(void)
     memset(&world, 0, sizeof world);
     snprintf(folder, sizeof folder, "%s/world", inmo_fuzz_folder());
     nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Work in the background ends for good, so this is for the end of the process: no request is left to wait for. */
+static void finish(void)
+{
+    request_background_end();
+    end_world();
 }
 
 static const char *model_file(void)
@@ -75,7 +81,7 @@ static const char *model_file(void)
         inmo_model_save(model, path, 1, &error))
         inmo_fuzz_broken("cannot make a model: %s", error.message);
     inmo_model_free(model);
-    atexit(end_world);
+    atexit(finish);
     return path;
 }
 
