@@ -229,7 +229,8 @@ static enum inmo_status ask_view(struct request *request, struct inmo_query *que
             status = inmo_fail_memory(error, "a list");
             break;
         }
-        memcpy(answer->own, (*list)->entry, (*list)->count * sizeof *answer->own);
+        if ((*list)->count)
+            memcpy(answer->own, (*list)->entry, (*list)->count * sizeof *answer->own);
         kept = ledger_drop_hidden(ledger, answer->own, (*list)->count);
         answer->entry = answer->own;
         answer->count = kept;
@@ -274,7 +275,8 @@ int ask_list(struct request *request, const struct ask *ask, struct answer *answ
     answer->coverage = list->coverage;
     answer->fallback = list->fallback;
     answer->unknown = list->unknown_items;
-    answer->entry += answer->count < ask->offset ? answer->count : ask->offset;
+    if (answer->count)
+        answer->entry += answer->count < ask->offset ? answer->count : ask->offset;
     answer->count -= answer->count < ask->offset ? answer->count : ask->offset;
     answer->count = answer->count < ask->n ? answer->count : ask->n;
     metrics_count(request->server->metrics, answer->fallback ? METRICS_RECOMMEND_FALLBACK : METRICS_RECOMMEND_MODEL,

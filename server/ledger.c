@@ -209,6 +209,8 @@ static enum inmo_status add_event(struct ledger *ledger, const struct store_feed
 /* Removes the events [first, last) of the user. */
 static void remove_events(struct ledger *ledger, struct ledger_user *user, int32_t first, int32_t last)
 {
+    if (first == last)
+        return;
     memmove(user->event + first, user->event + last, (size_t)(user->count - last) * sizeof *user->event);
     user->count -= last - first;
     ledger->events -= last - first;

@@ -245,7 +245,8 @@ static void put_list(struct request *request, const struct ask *ask, const struc
         request->out.failed = 1;
         return;
     }
-    memcpy(entry, answer->entry, answer->count * sizeof *entry);
+    if (answer->count)
+        memcpy(entry, answer->entry, answer->count * sizeof *entry);
     inmo_text_add(&request->out, "{\"items\":[", 10);
     for (size_t n = 0; n < answer->count; n++) {
         inmo_text_add(&request->out, ",{\"id\":" + (n == 0), 7 - (n == 0));
