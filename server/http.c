@@ -17,13 +17,16 @@
 #include <unistd.h>
 
 /* An address may have three ids of 4096 bytes, each byte as %XX: 36 KB. */
+enum { READER_BODY = 4 << 20 };
 enum { HEADER_LIMIT = 64 << 10, STREAM_BLOCK = 1 << 16 };
 
 /* ---- Addresses ----------------------------------------------------------------------------------------------- */
 
 int http_is_loopback(const char *host)
 {
-    return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "::1");
+    struct in_addr address;
+    return !strcmp(host, "localhost") || !strcmp(host, "::1") ||
+           (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
 }
 
 static double seconds_now(void)
@@ -188,6 +191,13 @@ static void resume(struct request *request)
     MHD_resume_connection(request->connection);
 }
 
+/* Who may only read has less to say: JSON takes many times its length when it is parsed. */
+static double most_body(const struct request *request)
+{
+    double most = request->server->options->most_body;
+    return request->route->right <= KEYS_READ && most > READER_BODY ? READER_BODY : most;
+}
+
 /* A new request: finds its route, asks for the key, looks at the announced length. */
 static struct call *begin(struct server *server, struct MHD_Connection *connection, const char *path,
                           const char *method)
@@ -219,11 +229,10 @@ static struct call *begin(struct server *server, struct MHD_Connection *connecti
         inmo_text_add(&request->out, "{}", 2);
         request_answer(request, 200);
     } else if (request_parse(request, path, query) && route_find(request) && admit(call)) {
-        if (length && !(request->route->flags & ROUTE_STREAM) &&
-            strtod(length, NULL) > server->options->most_body) {
+        if (length && !(request->route->flags & ROUTE_STREAM) && strtod(length, NULL) > most_body(request)) {
             metrics_count(server->metrics, METRICS_REFUSED_SIZE, 1);
             request_fail(request, 413, "TOO_LARGE", NULL, "a body of %.20s bytes; at most %.0f are taken", length,
-                         server->options->most_body);
+                         most_body(request));
         }
     }
     return call;
@@ -252,11 +261,10 @@ static enum MHD_Result take_body(struct call *call, const char *data, size_t *si
         *size = 0;
     } else if (is_stream) {
         *size -= import_feed(request, data, *size);
-    } else if ((double)(request->body.length + *size) > request->server->options->most_body) {
+    } else if ((double)(request->body.length + *size) > most_body(request)) {
         metrics_count(request->server->metrics, METRICS_REFUSED_SIZE, 1);
         request->close_after = 1;
-        request_fail(request, 413, "TOO_LARGE", NULL, "the body has more than %.0f bytes",
-                     request->server->options->most_body);
+        request_fail(request, 413, "TOO_LARGE", NULL, "the body has more than %.0f bytes", most_body(request));
         inmo_text_free(&request->body);
         *size = 0;
     } else {

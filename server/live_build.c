@@ -188,7 +188,8 @@ enum inmo_status live_load(struct live *live, const char *path, int number, int6
         made->seconds = (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
         made->number = number;
         made->seq = seq;
-        live->events_since = live->applied - seq; /* an upper bound: items and users are changes, too */
+        /* An upper bound: items and users are changes, too. Of a file from elsewhere nothing is known. */
+        live->events_since = seq ? live->applied - seq : 0;
         live_swap_in(live, made);
         made = NULL;
     }

@@ -344,3 +344,17 @@ def test_requests_that_have_begun_end_with_the_server(serve):
     connection.sendall(body[10:])
     assert b'{"RowAffected":1}' in answer(connection)
     assert server.process.wait(timeout=60 * SLOW) == 0
+
+
+def test_who_only_reads_sends_at_most_4_mb(serve):
+    server = serve()
+    assert server.ask("POST", "/api/recommend", raw=b'{"items": [' + b'"x",' * 1200000 + b'"x"]}')[0] == 413
+    assert server.ask("POST", "/api/feedback", raw=b"[" + b" " * (5 << 20) + b"]")[0] == 200
+    is_well(server)
+
+
+def test_only_addresses_of_this_machine_are_loopback(tmp_path):
+    for host in ("127.evil.example", "127.0.0.1.evil.example"):
+        done = subprocess.run([PROGRAM, "serve", "--store", str(tmp_path / "s.db"), "--host", host, "--port", "0"], capture_output=True,
+                              text=True, timeout=60, check=False, env={k: v for k, v in os.environ.items() if k != "INMO_API_KEY"})
+        assert done.returncode == 2 and "--keys" in done.stderr
