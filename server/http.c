@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* An address may have three ids of 4096 bytes, each byte as %XX: 36 KB. */
 enum { READER_BODY = 4 << 20 };
+/* An address may have three ids of 4096 bytes, each byte as %XX: 36 KB. */
 enum { HEADER_LIMIT = 64 << 10, STREAM_BLOCK = 1 << 16 };
 
 /* ---- Addresses ----------------------------------------------------------------------------------------------- */

@@ -348,7 +348,9 @@ def test_requests_that_have_begun_end_with_the_server(serve):
 
 def test_who_only_reads_sends_at_most_4_mb(serve):
     server = serve()
-    assert server.ask("POST", "/api/recommend", raw=b'{"items": [' + b'"x",' * 1200000 + b'"x"]}')[0] == 413
+    connection = wire(server)
+    connection.sendall(b"POST /api/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n")
+    assert answer(connection).split()[1] == b"413"
     assert server.ask("POST", "/api/feedback", raw=b"[" + b" " * (5 << 20) + b"]")[0] == 200
     is_well(server)
 
