@@ -99,7 +99,7 @@ def test_a_body_of_1_gb_is_refused_before_it_is_sent(serve):
     got = answer(chunked)
     assert not got or got.split()[1] == b"413", got[:200]
     is_well(server)
-    assert memory(server) - before < 200 << 20
+    assert memory(server) - before < (200 << 20) * (1 if SLOW == 1 else 4)  # a sanitizer keeps freed memory for a while
 
 
 def test_slow_clients_are_cut_off(serve):
