@@ -250,7 +250,9 @@ static void test_closed_forms(void **state)
     assert_true(json_integer_value(json_object_get(refit, "held-out")) > 0);
     json_decref(refit);
     assert_int_equal(inmo_csr_count(&model->train), inmo_csr_count(&data->train));
-    options.l2 = json_number_value(json_object_get(json_loads(model->configuration, 0, NULL), "l2"));
+    refit = json_loads(model->configuration, 0, NULL);
+    options.l2 = json_number_value(json_object_get(refit, "l2"));
+    json_decref(refit);
     assert_true(options.l2 > 0);
     twin = trained(data, &options);
     assert_null(refit_of(twin));
