@@ -254,7 +254,7 @@ static void *follower(void *context)
 /* Handlers, not sigtimedwait: OpenBLAS has threads before main begins, which do not block signals and would get
  * them. */
 static sem_t signalled;
-static volatile sig_atomic_t end_wanted, reload_wanted;
+static atomic_int end_wanted, reload_wanted; /* any thread may get the signal */
 
 static void on_signal(int signal)
 {
