@@ -37,7 +37,7 @@ check_inside() {
     cd /
     export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
     command -v inmo >/dev/null && fail "inmo is installed here already"
-    packages=(/packages/inmo_*.deb /packages/libinmo0_*.deb /packages/libinmo-dev_*.deb)
+    packages=(/packages/inmo_*.deb /packages/libinmo1_*.deb /packages/libinmo-dev_*.deb)
     if [ "$kind" = fresh ]; then
         apt-get -q update
         # What the packages need, and what looks at them: then installing adds only the packages.
@@ -45,7 +45,7 @@ check_inside() {
         # The documentation that minimal systems leave out.
         rm -f /etc/dpkg/dpkg.cfg.d/*docker* /etc/dpkg/dpkg.cfg.d/*slim*
         apt-get -q -y --no-install-recommends install "${packages[@]}"
-        dpkg -P inmo libinmo-dev libinmo0
+        dpkg -P inmo libinmo-dev libinmo1
     fi
     list_files >/tmp/before
     dpkg -i "${packages[@]}" || fail "the packages cannot be installed"
@@ -68,18 +68,18 @@ check_inside() {
     here=$(mktemp -d)
     # shellcheck disable=SC2046 # flags are words
     cc -o "$here/unseen" /packages/unseen_user.c $(pkg-config --cflags --libs inmo)
-    "$here/unseen" >/dev/null || fail "a program with libinmo0 fails"
-    ldd "$here/unseen" | has 'libinmo.so.0 => /' || fail "the program does not use libinmo0"
+    "$here/unseen" >/dev/null || fail "a program with libinmo1 fails"
+    ldd "$here/unseen" | has 'libinmo.so.1 => /' || fail "the program does not use libinmo1"
     rm -rf "$here"
 
     check_service
 
     # Removed: the store and the settings stay. Purged: nothing does, but the system user, as is usual.
     touch /var/lib/inmo/kept
-    dpkg -r inmo libinmo-dev libinmo0
+    dpkg -r inmo libinmo-dev libinmo1
     [ -e /etc/inmo/serve.conf ] && [ -e /var/lib/inmo/kept ] || fail "removing the packages removes what is kept"
     [ ! -e /usr/bin/inmo ] || fail "the program is left"
-    dpkg -P inmo libinmo-dev libinmo0
+    dpkg -P inmo libinmo-dev libinmo1
     list_files >/tmp/after
     comm -13 /tmp/before /tmp/after >/tmp/left
     comm -23 /tmp/before /tmp/after >/tmp/lost
