@@ -257,9 +257,14 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
     if (!status) {
         set_stage(retrain, "comparing");
         status = score(retrain, retrain->fresh, &fresh, error);
-        if (!status && old_path && score(retrain, old_path, &old, NULL))
-            server_say(server, INMO_WARNING,
-                       "retraining: the model in use cannot be compared, so the new one is taken");
+        if (!status && old_path) {
+            enum inmo_status compared = score(retrain, old_path, &old, error);
+            if (compared == INMO_INTERNAL || compared == INMO_INTERRUPTED)
+                status = compared; /* killed: nothing is known of either */
+            else if (compared)
+                server_say(server, INMO_WARNING,
+                           "retraining: the model in use cannot be compared, so the new one is taken");
+        }
     }
     if (!status) {
         json_object_set_new(about, "score", number_or_null(fresh));
