@@ -130,7 +130,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (command->log.count)
         status = import_logs(command, &command->log, error);
     if (!status)
-        status = serve_run(&command->serve, cli_hooks(), print_address, error);
+        status = serve_run(&command->serve, print_address, error);
     return status;
 }
 

@@ -158,7 +158,6 @@ static void begin_request(struct request *request, const char *method, int *awak
     *request = (struct request){.server = &world,
                                 .method = method,
                                 .route_number = -1,
-                                .content_type = "",
                                 .right = KEYS_ADMIN,
                                 .suspend = put_to_sleep,
                                 .resume = wake,

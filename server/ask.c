@@ -96,7 +96,7 @@ static int limit_items(struct request *request, const struct ask *ask, struct an
     if (ask->has_allow) {
         both = answer->lists[1] = inmo_alloc(ask->allow_count, sizeof *both);
         if (!both) {
-            request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+            request_fail_memory(request);
             return 0;
         }
         qsort(of_category, count, sizeof *of_category, by_text);
@@ -128,7 +128,7 @@ static int exclude_items(struct request *request, const struct ask *ask, struct 
         return 1;
     all = answer->lists[2] = inmo_alloc((seen < 64 ? 64 : SEEN_MOST) + ask->deny_count, sizeof *all);
     if (!all) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
         return 0;
     }
     if (seen < 64)

@@ -72,7 +72,7 @@ void route_export(struct request *request)
 {
     request->stream = inmo_alloc_zero(1, sizeof(struct export));
     if (!request->stream) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
         return;
     }
     request->status = 200;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/threads.h"
 #include "server/http_inside.h"
 #include "server/import.h"
 #include "server/route.h"
@@ -27,13 +28,6 @@ int http_is_loopback(const char *host)
     struct in_addr address;
     return !strcmp(host, "localhost") || !strcmp(host, "::1") ||
            (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* ---- Sending ------------------------------------------------------------------------------------------------- */
@@ -156,7 +150,7 @@ static int admit(struct call *call)
         request->right = (foreign = needed != KEYS_NONE && is_foreign(call)) ? KEYS_NONE : KEYS_ADMIN;
     else
         request->right = key ? keys_check(server->keys, key, strlen(key), &which) : KEYS_NONE;
-    if (needed != KEYS_NONE && !keys_take(server->keys, which, seconds_now(), &retry)) {
+    if (needed != KEYS_NONE && !keys_take(server->keys, which, inmo_now(), &retry)) {
         request->retry_after = retry;
         metrics_count(server->metrics, METRICS_REFUSED_RATE, 1);
         request_fail(request, 429, "TOO_MANY", NULL, "too many requests; try again in %.0f s", retry + 0.5);
@@ -204,13 +198,13 @@ static struct call *begin(struct server *server, struct MHD_Connection *connecti
 {
     struct call *call = inmo_alloc_zero(1, sizeof *call);
     const union MHD_ConnectionInfo *socket;
-    const char *type, *length, *query;
+    const char *length, *query;
     struct request *request;
     if (!call)
         return NULL;
     request = &call->request;
     call->connection = connection;
-    call->began = seconds_now();
+    call->began = inmo_now();
     request->server = server;
     request->connection = connection;
     request->suspend = suspend;
@@ -220,10 +214,8 @@ static struct call *begin(struct server *server, struct MHD_Connection *connecti
     socket = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     call->wire = socket ? socket->socket_context : NULL;
     if (call->wire)
-        atomic_store(&call->wire->deadline, INT64_MAX); /* the header has come; the body has its own limit */
-    type = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Type");
+        atomic_store(&call->wire->deadline, WIRE_BUSY); /* the header has come; the body has its own limit */
     length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
-    request->content_type = type ? type : "";
     query = call->wire ? call->wire->query : NULL;
     if (server->options->allow_origin && !strcmp(method, "OPTIONS")) {
         inmo_text_add(&request->out, "{}", 2);
@@ -252,9 +244,9 @@ static enum MHD_Result take_body(struct call *call, const char *data, size_t *si
     int is_stream = request->route && (request->route->flags & ROUTE_STREAM);
     if (request->state != REQUEST_NEW) {
         *size = 0; /* refused already: the rest of it is of no interest, and is not waited for much longer */
-        if (!is_stream && seconds_now() - call->began > 2 * request->server->options->idle_seconds)
+        if (!is_stream && inmo_now() - call->began > 2 * request->server->options->idle_seconds)
             return MHD_NO;
-    } else if (call->wire && seconds_now() - call->began > request->server->options->idle_seconds && !is_stream) {
+    } else if (call->wire && inmo_now() - call->began > request->server->options->idle_seconds && !is_stream) {
         request->close_after = 1;
         request_fail(request, 408, "TOO_SLOW", NULL, "the body did not come within %d s",
                      request->server->options->idle_seconds);
@@ -270,7 +262,7 @@ static enum MHD_Result take_body(struct call *call, const char *data, size_t *si
     } else {
         inmo_text_add(&request->body, data, *size);
         if (request->body.failed)
-            request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+            request_fail_memory(request);
         *size = 0;
     }
     return MHD_YES;
@@ -321,7 +313,7 @@ static void completed(void *context, struct MHD_Connection *connection, void **p
     if (call->request.route_number >= 0)
         metrics_request(server->metrics, (size_t)call->request.route_number,
                         why == MHD_REQUEST_TERMINATED_COMPLETED_OK ? call->request.status : 499,
-                        seconds_now() - call->began);
+                        inmo_now() - call->began);
     if (call->request.route && (call->request.route->flags & ROUTE_STREAM))
         import_free(&call->request);
     else
@@ -438,14 +430,14 @@ enum inmo_status http_start(struct server *server, struct http **http, char addr
 void http_drain(struct http *http, double seconds)
 {
     const union MHD_DaemonInfo *about;
-    double until = seconds_now() + seconds;
+    double until = inmo_now() + seconds;
     http->listening = (int)MHD_quiesce_daemon(http->daemon);
     http->quiet = 1;
     do {
         about = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
         http_close_idle(http);
         usleep(10000);
-    } while (about && about->num_connections && http_busy(http) && seconds_now() < until);
+    } while (about && about->num_connections && http_busy(http) && inmo_now() < until);
 }
 
 void http_stop(struct http *http)

@@ -5,9 +5,13 @@
 #include "server/http.h"
 #include "server/request.h"
 
+#include <math.h>
+
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
+
+#define WIRE_BUSY INFINITY
 
 /* A connection. */
 struct wire {
@@ -15,8 +19,7 @@ struct wire {
     struct http *http;
     int socket;
     char *query; /* of the request on its way, as it was sent */
-    _Atomic int64_t
-        deadline; /* milliseconds of the monotonic clock: until then a request's header must have come */
+    _Atomic double deadline; /* by inmo_now: until then a request's header must have come; WIRE_BUSY: it has */
 };
 
 /* A request on its way through libmicrohttpd. */

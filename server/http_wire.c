@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/threads.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,18 +18,11 @@ enum { LARGEST_CERTIFICATE = 1 << 20 };
 
 struct http *http_current;
 
-static int64_t clock_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- Connections --------------------------------------------------------------------------------------------- */
 
 void http_wire_idle(struct wire *wire, int seconds)
 {
-    atomic_store(&wire->deadline, clock_now() + 1000 * (int64_t)seconds);
+    atomic_store(&wire->deadline, inmo_now() + seconds);
 }
 
 void http_connection(void *context, struct MHD_Connection *connection, void **place,
@@ -82,7 +76,7 @@ void *http_take_address(void *context, const char *address, struct MHD_Connectio
 
 void http_tick(struct http *http)
 {
-    int64_t now = clock_now();
+    double now = inmo_now();
     pthread_mutex_lock(&http->lock);
     for (struct wire *wire = http->wires; wire; wire = wire->next)
         if (atomic_load(&wire->deadline) < now && wire->socket >= 0)
@@ -94,7 +88,7 @@ void http_close_idle(struct http *http)
 {
     pthread_mutex_lock(&http->lock);
     for (struct wire *wire = http->wires; wire; wire = wire->next)
-        if (atomic_load(&wire->deadline) != INT64_MAX && wire->socket >= 0)
+        if (atomic_load(&wire->deadline) != WIRE_BUSY && wire->socket >= 0)
             shutdown(wire->socket, SHUT_RD);
     pthread_mutex_unlock(&http->lock);
 }
@@ -104,20 +98,21 @@ int http_busy(struct http *http)
     int busy = 0;
     pthread_mutex_lock(&http->lock);
     for (struct wire *wire = http->wires; wire && !busy; wire = wire->next)
-        busy = atomic_load(&wire->deadline) == INT64_MAX;
+        busy = atomic_load(&wire->deadline) == WIRE_BUSY;
     pthread_mutex_unlock(&http->lock);
     return busy;
 }
 
 void http_log(void *context, const char *format, va_list arguments)
 {
+    const struct server *server = context;
     char text[512];
     size_t length;
     vsnprintf(text, sizeof text, format, arguments);
     length = strlen(text);
     while (length && (text[length - 1] == '\n' || text[length - 1] == '.'))
         text[--length] = 0;
-    server_say(context, INMO_NOTE, "http: %s", text);
+    inmo_note(&server->hooks, INMO_NOTE, "http: %s", text);
 }
 
 /* ---- Certificates -------------------------------------------------------------------------------------------- */

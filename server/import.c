@@ -39,7 +39,7 @@ static struct import *import_of(struct request *request)
     }
     request->stream = import = inmo_alloc_zero(1, sizeof *import);
     if (!import) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
         return NULL;
     }
     import->skip = skip;
@@ -249,7 +249,7 @@ size_t import_feed(struct request *request, const char *data, size_t size)
         }
         inmo_text_add(&import->line, data + at, end - at);
         if (import->line.failed)
-            request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+            request_fail_memory(request);
         else if (import->line.length > LINE_LIMIT)
             fail_line(request, "it is longer than %d bytes", LINE_LIMIT);
         else if (end < size)

@@ -191,42 +191,6 @@ int ingest_submit(struct ingest *ingest, struct ingest_job *job)
     return taken;
 }
 
-/* ---- Waiting ------------------------------------------------------------------------------------------------- */
-
-struct waiter {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    int is_done;
-};
-
-static void wake_waiter(struct ingest_job *job)
-{
-    struct waiter *waiter = job->context;
-    pthread_mutex_lock(&waiter->lock);
-    waiter->is_done = 1;
-    pthread_cond_signal(&waiter->done);
-    pthread_mutex_unlock(&waiter->lock);
-}
-
-enum inmo_status ingest_write(struct ingest *ingest, struct store_change *change, size_t count, int64_t *affected,
-                              struct inmo_error *error)
-{
-    struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
-    struct ingest_job job = {.change = change, .count = count, .done = wake_waiter, .context = &waiter};
-
-    if (!ingest_submit(ingest, &job))
-        return inmo_fail(error, INMO_IO, "too many events are waiting for the disk");
-    pthread_mutex_lock(&waiter.lock);
-    while (!waiter.is_done)
-        pthread_cond_wait(&waiter.done, &waiter.lock);
-    pthread_mutex_unlock(&waiter.lock);
-    if (job.status && error)
-        *error = job.error;
-    if (!job.status && affected)
-        *affected = job.affected;
-    return job.status;
-}
-
 void ingest_state(struct ingest *ingest, struct ingest_state *state)
 {
     pthread_mutex_lock(&ingest->lock);

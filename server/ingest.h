@@ -33,10 +33,6 @@ void ingest_end(struct ingest *ingest);
 void ingest_free(struct ingest *ingest);
 /* Queues the job; 0 when the queue is full or ending, and then done is not called. */
 int ingest_submit(struct ingest *ingest, struct ingest_job *job);
-/* The same, and waits. Not for threads that serve requests. */
-enum inmo_status ingest_write(struct ingest *ingest, struct store_change *change, size_t count, int64_t *affected,
-                              struct inmo_error *error);
-
 struct ingest_state {
     int64_t changes, transactions, failures; /* so far */
     int64_t waiting;                         /* changes in the queue */

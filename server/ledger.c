@@ -1,5 +1,5 @@
 /* ledger.c - see ledger.h. Changes and what they mean for a view. */
-#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
+#define _GNU_SOURCE /* strchrnul */
 #include "server/ledger_inside.h"
 
 #include "base/json.h"

@@ -48,7 +48,7 @@ struct ledger_category {
 struct ledger_list {
     enum ledger_order order;
     int32_t category; /* -1: all items */
-    int64_t made;     /* milliseconds of the monotonic clock */
+    double made;      /* by inmo_now */
     int32_t *item;
     double *score;
     size_t count;

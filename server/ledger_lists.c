@@ -1,15 +1,14 @@
 /* ledger_lists.c - see ledger.h. What readers ask: pairs, exclusions, popular and latest items, titles, search. */
-#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
+#define _GNU_SOURCE /* strcasestr */
 #include "server/ledger_inside.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { LIST_AGE = 1000, SEARCHED_AT_ONCE = 8192 };
+enum { LIST_AGE = 1, SEARCHED_AT_ONCE = 8192 };
 
 /* The lock is the ledger's own business: a reader's view of it does not change. */
 static void read_lock(const struct ledger *ledger)
@@ -174,13 +173,6 @@ void ledger_lists_free(struct ledger *ledger)
         list_clear(&ledger->list[n]);
 }
 
-static int64_t clock_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static enum inmo_status list_make(const struct ledger *ledger, struct ledger_list *list, struct inmo_error *error)
 {
     const struct ledger_category *category = list->category < 0 ? NULL : &ledger->category[list->category];
@@ -210,7 +202,7 @@ static enum inmo_status list_make(const struct ledger *ledger, struct ledger_lis
         list->score[n] = ranked[n].score;
     }
     list->count = count;
-    list->made = clock_now();
+    list->made = inmo_now();
     inmo_free(ranked);
     return INMO_OK;
 }
@@ -223,7 +215,7 @@ static enum inmo_status list_get(struct ledger *ledger, enum ledger_order order,
     for (int n = 0; n < ledger->lists; n++)
         if (ledger->list[n].order == order && ledger->list[n].category == category)
             list = &ledger->list[n];
-    if (list && list->item && clock_now() - list->made < LIST_AGE) {
+    if (list && list->item && inmo_now() - list->made < LIST_AGE) {
         *found = list;
         return INMO_OK;
     }

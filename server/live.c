@@ -2,7 +2,6 @@
 #include "server/live_inside.h"
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "base/status.h"
 
 #include <string.h>
@@ -11,19 +10,6 @@
 #include <unistd.h>
 
 enum { JANITOR_NICE = 10 };
-
-static void say(const struct live *live, enum inmo_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void say(const struct live *live, enum inmo_level level, const char *format, ...)
-{
-    char text[1200];
-    va_list arguments;
-    va_start(arguments, format);
-    inmo_vformat(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (live->options.log)
-        live->options.log(live->options.context, level, text);
-}
 
 /* ---- Holding ------------------------------------------------------------------------------------------------- */
 
@@ -123,7 +109,7 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
     else if (deeds.count)
         told = live_make_popular(live, &error);
     if (status || told) {
-        say(live, INMO_WARNING, "events are stored but not in the lists yet: %s", error.message);
+        inmo_note(live->options.hooks, INMO_WARNING, "events are stored but not in the lists yet: %s", error.message);
         live->needs_rebuild = 1;
     }
     deeds_free(&deeds);
@@ -163,7 +149,7 @@ static void rebuild(struct live *live)
     }
     if (status) {
         live->needs_rebuild = 1;
-        say(live, INMO_WARNING, "the view could not be built anew: %s", error.message);
+        inmo_note(live->options.hooks, INMO_WARNING, "the view could not be built anew: %s", error.message);
     }
     live_release(live, model);
 }
@@ -201,7 +187,7 @@ static void *janitor(void *context)
             if (live->needs_rebuild)
                 rebuild(live);
             if (state.view.pending && live->options.refresh_seconds > 0 && live_refresh(live, &error))
-                say(live, INMO_WARNING, "the view could not be refreshed: %s", error.message);
+                inmo_note(live->options.hooks, INMO_WARNING, "the view could not be refreshed: %s", error.message);
         }
         pthread_mutex_lock(&live->janitor_lock);
     }

@@ -35,8 +35,7 @@ struct live_options {
     struct store *store;
     struct ledger_types types;
     double refresh_seconds; /* events wait no longer than this for a refresh; 0: only when asked */
-    void (*log)(void *context, enum inmo_level level, const char *sentence);
-    void *context;
+    const struct inmo_hooks *hooks; /* the log */
 };
 
 /* Reads the store; starts the janitor. Nothing is served yet but popularity. */

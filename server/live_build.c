@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/threads.h"
 
 /* ---- Notes of what happened ---------------------------------------------------------------------------------- */
 
@@ -158,11 +159,11 @@ enum inmo_status live_load(struct live *live, const char *path, int number, int6
     struct live_model *made = inmo_alloc_zero(1, sizeof *made);
     struct deeds forgotten = {0};
     struct inmo_log *log = NULL;
-    struct timespec began, ended;
+    double began = 0;
     enum inmo_status status = INMO_OK;
 
     pthread_mutex_lock(&live->build);
-    clock_gettime(CLOCK_MONOTONIC, &began);
+    began = inmo_now();
     if (!made || !(made->path = inmo_copy_string(path)))
         status = inmo_fail_memory(error, "a model");
     if (!status)
@@ -184,8 +185,7 @@ enum inmo_status live_load(struct live *live, const char *path, int number, int6
     if (!status)
         status = deeds_tell(made->view, &live->missed, error);
     if (!status) {
-        clock_gettime(CLOCK_MONOTONIC, &ended);
-        made->seconds = (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
+        made->seconds = inmo_now() - began;
         made->number = number;
         made->seq = seq;
         /* An upper bound: items and users are changes, too. Of a file from elsewhere nothing is known. */

@@ -1,5 +1,5 @@
 /* request.c - see request.h. */
-#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
+#define _GNU_SOURCE /* strchrnul */
 #include "server/request.h"
 
 #include "base/json.h"
@@ -8,7 +8,6 @@
 #include "server/server.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 struct request_kept {
@@ -63,7 +62,7 @@ int request_parse(struct request *request, const char *path, const char *query)
     size_t room = strlen(path) + (query ? strlen(query) : 0) + REQUEST_SEGMENTS + 2 * REQUEST_QUERIES + 8;
     char *to = request->text = inmo_alloc(room, 1);
     if (!to) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
         return 0;
     }
     for (const char *at = path; *at == '/';) {
@@ -187,6 +186,12 @@ void request_fail(struct request *request, int status, const char *code, const c
     request_answer(request, status);
 }
 
+void request_fail_memory(struct request *request)
+{
+    request->retry_after = 1;
+    request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+}
+
 void request_fail_status(struct request *request, const struct inmo_error *error)
 {
     switch (error->code) {
@@ -226,7 +231,7 @@ json_t *request_json(struct request *request, json_type type)
         status = inmo_json_parse(request->body.data, request->body.length,
                                  JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &request->json, &wrong);
     if (status == INMO_MEMORY)
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     else if (status)
         request_fail(request, 400, "BAD_REQUEST", NULL, "the body is not JSON: %s (line %d, column %d)", wrong.text,
                      wrong.line, wrong.column);
@@ -262,7 +267,7 @@ void *request_room(struct request *request, size_t count, size_t size)
     struct request_kept *kept =
         count > (SIZE_MAX - sizeof *kept) / size ? NULL : inmo_alloc(sizeof *kept + count * size, 1);
     if (!kept) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
         return NULL;
     }
     kept->next = request->kept;
@@ -287,7 +292,7 @@ const char *request_dump(struct request *request, const json_t *value)
     if (text)
         kept = request_keep(request, text, strlen(text));
     else
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     free(text);
     return kept;
 }
@@ -304,7 +309,7 @@ struct store_change *request_change(struct request *request)
         size_t capacity = count ? 2 * count : 4;
         struct store_change *grown = inmo_resize(request->change, count, capacity, sizeof *grown);
         if (!grown) {
-            request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+            request_fail_memory(request);
             return NULL;
         }
         request->change = grown;

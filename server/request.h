@@ -42,7 +42,6 @@ struct request {
     } query[REQUEST_QUERIES];
     int queries;
     struct inmo_text body;
-    const char *content_type; /* never NULL */
     enum keys_right right;
 
     /* What is answered. */
@@ -52,7 +51,7 @@ struct request {
     const char *out_type;
     const unsigned char *fixed; /* instead of out: bytes that stay, the page's files */
     size_t fixed_size;
-    const char *etag, *allow, *location;
+    const char *etag, *allow;
     double retry_after; /* seconds; 0: none */
     int close_after;
 
@@ -86,6 +85,7 @@ int request_number(struct request *request, const char *name, int64_t usual, int
 /* {"error": sentence, "code": code, "field": field}; field may be NULL. */
 void request_fail(struct request *request, int status, const char *code, const char *field, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+void request_fail_memory(struct request *request);
 /* From an error of the library or of the store. */
 void request_fail_status(struct request *request, const struct inmo_error *error);
 /* An answer of what request->out has, as JSON. */

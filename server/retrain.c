@@ -1,5 +1,5 @@
 /* retrain.c - see retrain.h. One thread waits for orders and runs the steps one after the other. */
-#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
+#define _GNU_SOURCE /* close_range */
 #include "server/retrain.h"
 
 #include "base/memory.h"
@@ -117,7 +117,7 @@ static void set_stage(struct retrain *retrain, const char *stage)
     pthread_mutex_lock(&retrain->lock);
     retrain->stage = stage;
     pthread_mutex_unlock(&retrain->lock);
-    server_say(retrain->server, INMO_NOTE, "retraining: %s", stage);
+    inmo_note(&retrain->server->hooks, INMO_NOTE, "retraining: %s", stage);
 }
 
 /* ---- The steps ----------------------------------------------------------------------------------------------- */
@@ -262,7 +262,7 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
             if (compared == INMO_INTERNAL || compared == INMO_INTERRUPTED)
                 status = compared; /* killed: nothing is known of either */
             else if (compared)
-                server_say(server, INMO_WARNING,
+                inmo_note(&server->hooks, INMO_WARNING,
                            "retraining: the model in use cannot be compared, so the new one is taken");
         }
     }
@@ -282,18 +282,18 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
         json_object_set_new(about, "result", json_string(status ? "failed" : better ? "swapped" : "kept"));
         metrics_count(server->metrics, better ? METRICS_MODEL_SWAPPED : METRICS_MODEL_KEPT, !status);
         if (old == old)
-            server_say(server, INMO_NOTE,
+            inmo_note(&server->hooks, INMO_NOTE,
                        "retraining: model %d scores %.4f on the newest events, the old one %.4f: %s", number, fresh,
                        old, better ? "it is used from now on" : "the old one stays");
         else
-            server_say(server, INMO_NOTE, "retraining: model %d scores %.4f on the newest events, and is used",
+            inmo_note(&server->hooks, INMO_NOTE, "retraining: model %d scores %.4f on the newest events, and is used",
                        number, fresh);
     }
     if (status) {
         json_object_set_new(about, "result", json_string("failed"));
         json_object_set_new(about, "error", json_string(error->message));
         metrics_count(server->metrics, METRICS_MODEL_FAILED, 1);
-        server_say(server, INMO_WARNING, "retraining failed: %s", error->message);
+        inmo_note(&server->hooks, INMO_WARNING, "retraining failed: %s", error->message);
     }
     inmo_free(old_path);
     return status;

@@ -1,5 +1,5 @@
 /* route.c - see route.h. */
-#define _GNU_SOURCE /* strchrnul, strcasestr, close_range */
+#define _GNU_SOURCE /* strchrnul */
 #include "server/route.h"
 
 #include <string.h>

@@ -121,7 +121,7 @@ static json_t *merged(struct request *request, int (*read)(struct request *reque
     if (read(request, &text)) {
         if (inmo_json_parse(text.data, text.length, 0, &stored, NULL) || !(id = json_string(request->param[0])) ||
             json_object_update(stored, (json_t *)patch) || json_object_set(stored, id_field, id)) {
-            request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+            request_fail_memory(request);
             json_decref(stored);
             stored = NULL;
         }
@@ -181,7 +181,7 @@ static void change_category(struct request *request, int add)
     size_t n = 0;
 
     if (!none)
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     if (!whole)
         return;
     while (n < json_array_size(categories) &&
@@ -252,7 +252,7 @@ static void get_page(struct request *request, int of_users)
     cursor = cursor ? cursor : request_query(request, "Cursor"); /* as gorsejs spells it */
     cursor = cursor ? cursor : "";
     if (!next) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     } else if (request_number(request, "n", PAGE_USUAL, 1, PAGE_MOST, &most)) {
         inmo_text_add(&rows, "[", 1);
         if (of_users)

@@ -89,7 +89,7 @@ static void answer_rows(struct request *request, const char *type, const char *u
     cursor = cursor ? cursor : request_query(request, "Cursor"); /* as gorsejs spells it */
     cursor = cursor ? cursor : "";
     if (!next) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     } else if (request_number(request, "n", as_list ? PAGE_MOST : PAGE_USUAL, 1, PAGE_MOST, &most)) {
         inmo_text_add(&rows, "[", 1);
         if (store_feedback(request->server->store, type, user, item, cursor, (int)most, add_row, &rows, next,
@@ -147,7 +147,7 @@ void route_get_feedback_of_pair(struct request *request)
     struct inmo_error error = {0};
     char *next = malloc(STORE_CURSOR);
     if (!next)
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     else if (store_feedback(request->server->store, request->param[0], request->param[1], request->param[2], "", 1,
                             put_row, &request->out, next, &error))
         request_fail_status(request, &error);

@@ -16,7 +16,7 @@ static void answer_json(struct request *request, int status, json_t *value)
         inmo_text_add(&request->out, text, strlen(text));
         request_answer(request, status);
     } else {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     }
     free(text);
     json_decref(value);
@@ -169,7 +169,7 @@ static int put_in_use(struct request *request, int number)
     if (!about)
         request_fail(request, 404, "NOT_FOUND", "number", "there is no model %d", number);
     else if (!path)
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
     else if (live_load(server->live, path, number, (int64_t)json_integer_value(json_object_get(about, "seq")),
                        &error))
         request_fail_status(request, &error);

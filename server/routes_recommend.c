@@ -143,7 +143,7 @@ void route_session_recommend(struct request *request)
     items = inmo_alloc(fine ? json_array_size(body) : 0, sizeof *items);
     denied = inmo_alloc(fine ? json_array_size(body) : 0, sizeof *denied);
     if (fine && (!items || !denied)) {
-        request_fail(request, 503, "INTERNAL", NULL, "not enough memory");
+        request_fail_memory(request);
         fine = 0;
     }
     if (fine)

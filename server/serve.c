@@ -31,7 +31,7 @@ void serve_print_routes(void (*line)(const char *text))
 
 /* ---- The log ------------------------------------------------------------------------------------------------- */
 
-void server_log(void *context, enum inmo_level level, const char *sentence)
+static void write_log(void *context, enum inmo_level level, const char *sentence)
 {
     const struct server *server = context;
     struct inmo_text line = {0};
@@ -51,16 +51,6 @@ void server_log(void *context, enum inmo_level level, const char *sentence)
     if (!line.failed && write(STDERR_FILENO, line.data, line.length) < 0)
         errno = 0; /* nobody reads the log: serving goes on */
     inmo_text_free(&line);
-}
-
-void server_say(const struct server *server, enum inmo_level level, const char *format, ...)
-{
-    char text[1200];
-    va_list arguments;
-    va_start(arguments, format);
-    inmo_vformat(text, sizeof text, format, arguments);
-    va_end(arguments);
-    server_log((void *)server, level, text);
 }
 
 /* ---- Checks -------------------------------------------------------------------------------------------------- */
@@ -136,7 +126,7 @@ static enum inmo_status adopt_events(struct server *server, struct inmo_error *e
     if (!status)
         status = store_import_model(server->store, model, server->options->import_type, NULL, &added, error);
     if (!status && added)
-        server_say(server, INMO_NOTE, "the store was empty; it has the model's %lld interactions now",
+        inmo_note(&server->hooks, INMO_NOTE, "the store was empty; it has the model's %lld interactions now",
                    (long long)added);
     if (model)
         inmo_model_free(model);
@@ -158,7 +148,7 @@ static enum inmo_status begin_model(struct server *server, struct inmo_error *er
         status = live_load(server->live, path, number, (int64_t)json_integer_value(json_object_get(about, "seq")),
                            &wrong);
         if (status)
-            server_say(server, INMO_WARNING, "model %d cannot be used, so popularity serves: %s", number,
+            inmo_note(&server->hooks, INMO_WARNING, "model %d cannot be used, so popularity serves: %s", number,
                        wrong.message);
         status = status ? live_serve_popular(server->live, error) : INMO_OK;
     } else {
@@ -176,8 +166,7 @@ static enum inmo_status start(struct server *server, char address[HTTP_ADDRESS],
     char *folder = models_folder_of(options);
     struct live_options live = {.types = {options->positive, options->seen},
                                 .refresh_seconds = options->refresh,
-                                .log = server_log,
-                                .context = server};
+                                .hooks = &server->hooks};
     enum inmo_status status =
         folder ? open_keys(options, NULL, &server->keys, error) : inmo_fail_memory(error, "a path");
 
@@ -231,9 +220,9 @@ static void reload(struct server *server)
     }
     keys_close(old);
     if (status)
-        server_say(server, INMO_WARNING, "keys or certificate stay as they were: %s", error.message);
+        inmo_note(&server->hooks, INMO_WARNING, "keys or certificate stay as they were: %s", error.message);
     else
-        server_say(server, INMO_NOTE, "keys and certificate were read again");
+        inmo_note(&server->hooks, INMO_NOTE, "keys and certificate were read again");
     notify_ready(NULL);
 }
 
@@ -306,8 +295,8 @@ static void run(struct server *server)
     }
 }
 
-enum inmo_status serve_run(const struct serve_options *options, const struct inmo_hooks *hooks,
-                           void (*started)(const char *address), struct inmo_error *error)
+enum inmo_status serve_run(const struct serve_options *options, void (*started)(const char *address),
+                           struct inmo_error *error)
 {
     struct server server = {.options = options, .started = stamp_now()};
     char address[HTTP_ADDRESS] = "";
@@ -315,8 +304,8 @@ enum inmo_status serve_run(const struct serve_options *options, const struct inm
     pthread_t follow;
     int follows = 0;
     enum inmo_status status;
-    (void)hooks;
 
+    server.hooks = (struct inmo_hooks){.context = &server, .log = write_log};
     catch_signals(before);
     pthread_rwlock_init(&server.keys_lock, NULL);
     status = start(&server, address, error);
@@ -324,13 +313,13 @@ enum inmo_status serve_run(const struct serve_options *options, const struct inm
         follows = !pthread_create(&follow, NULL, follower, &server);
     if (!status) {
         atomic_store(&server.ready, 1);
-        server_say(&server, INMO_NOTE, "serving at %s, events in %s", address, store_name(server.store));
+        inmo_note(&server.hooks, INMO_NOTE, "serving at %s, events in %s", address, store_name(server.store));
         if (started)
             started(address);
         notify_ready(address);
         run(&server);
         notify_stopping("finishing requests");
-        server_say(&server, INMO_NOTE, "stopping: requests that have begun may finish");
+        inmo_note(&server.hooks, INMO_NOTE, "stopping: requests that have begun may finish");
         atomic_store(&server.stopping, 1);
         http_drain(server.http, DRAIN_SECONDS);
     }

@@ -45,8 +45,8 @@ enum inmo_status serve_check(const struct serve_options *options, const struct i
                              struct inmo_error *error);
 /* Serves until SIGTERM or SIGINT. The caller has not started threads yet. started (may be NULL) is called when
  * requests are answered, with the address. */
-enum inmo_status serve_run(const struct serve_options *options, const struct inmo_hooks *hooks,
-                           void (*started)(const char *address), struct inmo_error *error);
+enum inmo_status serve_run(const struct serve_options *options, void (*started)(const char *address),
+                           struct inmo_error *error);
 /* Brings logs into the store, or everything out of it to a CSV file. */
 enum inmo_status serve_import(const struct serve_options *options, const char *const *paths, size_t count,
                               const struct inmo_read_options *read, const struct inmo_hooks *hooks, int64_t *added,

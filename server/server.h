@@ -21,6 +21,7 @@ struct http;
 
 struct server {
     const struct serve_options *options;
+    struct inmo_hooks hooks; /* the log: inmo_note(&server->hooks, ...) writes a line */
     struct store *store;
     struct live *live;
     struct ingest *ingest;
@@ -35,9 +36,5 @@ struct server {
     atomic_int connections;
 };
 
-/* One line of the server's log; context is the server. */
-void server_log(void *context, enum inmo_level level, const char *sentence);
-void server_say(const struct server *server, enum inmo_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif
