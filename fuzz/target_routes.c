@@ -30,13 +30,6 @@ static pthread_cond_t woken = PTHREAD_COND_INITIALIZER;
 
 /* ---- A server ----------------------------------------------------------------------------------------------- */
 
-static void no_log(void *context, enum inmo_level level, const char *sentence)
-{
-    (void)context;
-    (void)level;
-    (void)sentence;
-}
-
 static int remove_one(const char *path, const struct stat *about, int type, struct FTW *where)
 {
     (void)about;
@@ -87,9 +80,9 @@ static const char *model_file(void)
 
 static void begin_world(void)
 {
-    const char *route[128], *method[128], *model = model_file();
+    const char *model = model_file();
     char folder[160], store[200], models[200];
-    struct live_options live = {.log = no_log};
+    struct live_options live = {0};
     struct inmo_error error = {0};
     struct inmo_model *loaded = NULL;
     int64_t added = 0;
@@ -103,11 +96,7 @@ static void begin_world(void)
     options.refresh = 0;
     options.most_history = 50;
     world.options = &options;
-    for (size_t n = 0; n < route_count; n++) {
-        route[n] = routes[n].pattern;
-        method[n] = routes[n].method;
-    }
-    world.metrics = metrics_create(route, method, route_count);
+    world.metrics = route_make_metrics();
     if (!world.metrics || store_open(store, 0, 0, &world.store, &error) ||
         models_open(models, &world.models, &error) || inmo_model_load(model, &loaded, &error) ||
         store_import_model(world.store, loaded, "like", NULL, &added, &error))
@@ -115,9 +104,9 @@ static void begin_world(void)
     inmo_model_free(loaded);
     live.store = world.store;
     live.types = (struct ledger_types){options.positive, options.seen};
-    live.context = &world;
+    live.metrics = world.metrics;
     if (live_create(&live, &world.live, &error) || live_load(world.live, model, 0, 0, &error) ||
-        ingest_create(world.store, world.live, &world.ingest, &error) ||
+        ingest_create(world.store, world.live, world.metrics, &world.ingest, &error) ||
         retrain_create(&world, &world.retrain, &error))
         inmo_fuzz_broken("cannot make a server: %s", error.message);
 }

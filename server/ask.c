@@ -74,6 +74,17 @@ static int by_text(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
+void ask_sort(const char **ids, size_t count)
+{
+    if (count)
+        qsort(ids, count, sizeof *ids, by_text);
+}
+
+int ask_has(const char *const *sorted, size_t count, const char *id)
+{
+    return count && bsearch(&id, sorted, count, sizeof *sorted, by_text) != NULL;
+}
+
 /* Which items may be listed: the category's, those allowed, or those in both. 0: answered. */
 static int limit_items(struct request *request, const struct ask *ask, struct answer *answer,
                        struct inmo_query *query)
@@ -99,9 +110,9 @@ static int limit_items(struct request *request, const struct ask *ask, struct an
             request_fail_memory(request);
             return 0;
         }
-        qsort(of_category, count, sizeof *of_category, by_text);
+        ask_sort(of_category, count);
         for (size_t n = 0; n < ask->allow_count; n++)
-            if (bsearch(&ask->allow[n], of_category, count, sizeof *of_category, by_text))
+            if (ask_has(of_category, count, ask->allow[n]))
                 both[kept++] = ask->allow[n];
         of_category = both;
         count = kept;
@@ -144,11 +155,6 @@ static int exclude_items(struct request *request, const struct ask *ask, struct 
 
 /* ---- Popularity ---------------------------------------------------------------------------------------------- */
 
-static int has(const char *const *list, size_t count, const char *id)
-{
-    return count && bsearch(&id, list, count, sizeof *list, by_text) != NULL;
-}
-
 /* Adds ids; all is sorted when the last ones have come. */
 static size_t gather(const char **all, size_t count, const char *const *more, size_t more_count)
 {
@@ -173,9 +179,9 @@ static int ask_popular(struct request *request, const struct ask *ask, const str
     if (!status) {
         outside = gather(out, outside, query->deny, query->deny_count);
         outside = gather(out, outside, ask->items, ask->include_seen ? 0 : ask->item_count);
-        qsort(out, outside, sizeof *out, by_text);
+        ask_sort(out, outside);
         gather(allowed, 0, ask->allow, ask->allow_count);
-        qsort(allowed, ask->allow_count, sizeof *allowed, by_text);
+        ask_sort(allowed, ask->allow_count);
         /* Whoever is allowed may be the least popular of all. */
         status =
             ledger_list(ledger, LEDGER_POPULAR, ask->category, 0,
@@ -183,7 +189,7 @@ static int ask_popular(struct request *request, const struct ask *ask, const str
     }
     for (size_t n = 0; n < count && !status && kept < ask->n; n++) {
         const char *id = answer->own[n].id;
-        if (has(out, outside, id) || (ask->has_allow && !has(allowed, ask->allow_count, id)))
+        if (ask_has(out, outside, id) || (ask->has_allow && !ask_has(allowed, ask->allow_count, id)))
             continue;
         if (skip)
             skip--;
@@ -197,6 +203,8 @@ static int ask_popular(struct request *request, const struct ask *ask, const str
     answer->fallback = 1;
     if (status)
         request_fail_status(request, &error);
+    else
+        metrics_count(request->server->metrics, METRICS_RECOMMEND_FALLBACK, 1);
     return !status;
 }
 

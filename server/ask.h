@@ -40,6 +40,10 @@ void ask_end(struct request *request, struct answer *answer);
 /* The thread's memory for questions; NULL when memory is short. Freed with the thread. */
 struct inmo_work *ask_work(void);
 
+/* Sets of ids: sorted once, then asked. */
+void ask_sort(const char **ids, size_t count);
+int ask_has(const char *const *sorted, size_t count, const char *id);
+
 /* Strings of a JSON array, checked as ids, as an array that lives as long as the request; at most most. 0:
  * answered. */
 int ask_take_ids(struct request *request, const json_t *array, const char *field, size_t most,

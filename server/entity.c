@@ -1,6 +1,7 @@
 /* entity.c - see entity.h. */
 #include "server/entity.h"
 
+#include "server/server.h"
 #include "server/stamp.h"
 
 #include <string.h>
@@ -218,4 +219,42 @@ void entity_put_user(struct inmo_text *out, const struct store_user *user)
     put(out, ",\"Comment\":");
     inmo_text_json_string(out, user->comment);
     put(out, "}");
+}
+
+void entity_put_title(struct request *request, const char *item)
+{
+    const char *title = ledger_title(live_ledger(request->server->live), item);
+    if (title) {
+        put(&request->out, ",\"title\":");
+        inmo_text_json_string(&request->out, title);
+    }
+}
+
+/* ---- Pages --------------------------------------------------------------------------------------------------- */
+
+const char *entity_cursor(const struct request *request)
+{
+    const char *cursor = request_query(request, "cursor");
+    cursor = cursor ? cursor : request_query(request, "Cursor");
+    return cursor ? cursor : "";
+}
+
+void entity_separate(struct inmo_text *text)
+{
+    if (text->length && text->data[text->length - 1] != '[')
+        put(text, ",");
+}
+
+/* The cursor stands first in gorse's answers, and is known last. */
+void entity_answer_rows(struct request *request, const char *name, const struct inmo_text *rows, const char *next)
+{
+    if (name) {
+        put(&request->out, "{\"Cursor\":");
+        inmo_text_json_string(&request->out, next);
+        inmo_text_format(&request->out, ",\"%s\":", name);
+    }
+    inmo_text_add(&request->out, rows->data, rows->length);
+    put(&request->out, name ? "]}" : "]");
+    request->out.failed |= rows->failed;
+    request_answer(request, 200);
 }

@@ -16,4 +16,16 @@ void entity_put_feedback(struct inmo_text *out, const struct store_feedback *fee
 void entity_put_item(struct inmo_text *out, const struct store_item *item);
 void entity_put_user(struct inmo_text *out, const struct store_user *user);
 
+/* ,"title":"..." of the item, if it has one. */
+void entity_put_title(struct request *request, const char *item);
+
+/* ---- Pages of rows ---- */
+enum { ENTITY_PAGE_USUAL = 100, ENTITY_PAGE_MOST = 1000 };
+/* "cursor" of the query, also as gorsejs spells it; "" for the first page. */
+const char *entity_cursor(const struct request *request);
+/* Between two rows of an array, a comma; text begins with "[". */
+void entity_separate(struct inmo_text *text);
+/* {"Cursor":next,"name":rows]}, or rows alone where name is NULL. */
+void entity_answer_rows(struct request *request, const char *name, const struct inmo_text *rows, const char *next);
+
 #endif

@@ -18,7 +18,7 @@ struct wire {
     struct wire *next, **link;
     struct http *http;
     int socket;
-    char *query; /* of the request on its way, as it was sent */
+    char *query;             /* of the request on its way, as it was sent */
     _Atomic double deadline; /* by inmo_now: until then a request's header must have come; WIRE_BUSY: it has */
 };
 

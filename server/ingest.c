@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -13,11 +14,11 @@ enum { CHANGES_AT_ONCE = 20000, CHANGES_WAITING = 1000000 };
 struct ingest {
     struct store *store;
     struct live *live;
+    struct metrics *metrics;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t filled;
     struct ingest_job *first, **last;
-    int64_t waiting;
     int stopping, ended;
     struct ingest_state state;
     struct store_change *gathered; /* the writing thread's */
@@ -30,6 +31,7 @@ static enum inmo_status write_together(struct ingest *ingest, struct ingest_job 
 {
     enum inmo_status status = INMO_OK;
     struct store_change *change = job->change;
+    double began;
     size_t at = 0;
 
     if (job->next) {
@@ -46,9 +48,11 @@ static enum inmo_status write_together(struct ingest *ingest, struct ingest_job 
             at += one->count;
         }
     }
+    began = inmo_now();
     status = store_write(ingest->store, change, count, error);
     if (status)
         return status;
+    metrics_observe(ingest->metrics, METRICS_STORE_COMMIT, inmo_now() - began);
     if (!store_is_shared(ingest->store))
         live_apply(ingest->live, change, count);
     at = 0;
@@ -60,15 +64,17 @@ static enum inmo_status write_together(struct ingest *ingest, struct ingest_job 
 }
 
 static void finish(struct ingest *ingest, struct ingest_job *job, enum inmo_status status,
-                   const struct inmo_error *error)
+                   enum store_trouble trouble, const struct inmo_error *error)
 {
-    enum store_trouble trouble = status ? store_trouble(ingest->store) : STORE_FINE;
+    double now = inmo_now();
     while (job) {
         struct ingest_job *next = job->next; /* the job may be gone when done returns */
         job->status = status;
         job->trouble = trouble;
         if (status)
             job->error = *error;
+        else
+            metrics_observe(ingest->metrics, METRICS_FRESHNESS_EVENT, now - job->queued);
         job->done(job);
         job = next;
     }
@@ -78,6 +84,7 @@ static void write_group(struct ingest *ingest, struct ingest_job *job, size_t co
 {
     struct inmo_error error = {0};
     enum inmo_status status = write_together(ingest, job, count, &error);
+    enum store_trouble trouble = STORE_FINE;
 
     /* What is wrong with one job's changes must not fail the others'. */
     if (status == INMO_INPUT && job->next) {
@@ -93,13 +100,18 @@ static void write_group(struct ingest *ingest, struct ingest_job *job, size_t co
      * read later by the thread that follows; the events are durable. */
     if (!status && store_is_shared(ingest->store))
         live_catch_up(ingest->live, NULL);
+    if (status) {
+        trouble = store_trouble(ingest->store);
+        metrics_count(ingest->metrics,
+                      trouble == STORE_FULL   ? METRICS_STORE_FAILED_FULL
+                      : trouble == STORE_AWAY ? METRICS_STORE_FAILED_AWAY
+                                              : METRICS_STORE_FAILED_OTHER,
+                      1);
+    }
     pthread_mutex_lock(&ingest->lock);
-    ingest->state.transactions++;
-    ingest->state.changes += status ? 0 : (int64_t)count;
-    ingest->state.failures += status != INMO_OK;
-    ingest->state.trouble = status ? store_trouble(ingest->store) : STORE_FINE;
+    ingest->state.trouble = trouble;
     pthread_mutex_unlock(&ingest->lock);
-    finish(ingest, job, status, &error);
+    finish(ingest, job, status, trouble, &error);
 }
 
 static void *writer(void *context)
@@ -122,7 +134,7 @@ static void *writer(void *context)
         }
         if (!ingest->first)
             ingest->last = &ingest->first;
-        ingest->waiting -= (int64_t)count;
+        ingest->state.waiting -= (int64_t)count;
         pthread_mutex_unlock(&ingest->lock);
         if (!job)
             break;
@@ -131,14 +143,15 @@ static void *writer(void *context)
     return NULL;
 }
 
-enum inmo_status ingest_create(struct store *store, struct live *live, struct ingest **ingest,
-                               struct inmo_error *error)
+enum inmo_status ingest_create(struct store *store, struct live *live, struct metrics *metrics,
+                               struct ingest **ingest, struct inmo_error *error)
 {
     struct ingest *made = inmo_alloc_zero(1, sizeof *made);
     if (!made)
         return inmo_fail_memory(error, "the writer");
     made->store = store;
     made->live = live;
+    made->metrics = metrics;
     made->last = &made->first;
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->filled, NULL);
@@ -178,13 +191,15 @@ int ingest_submit(struct ingest *ingest, struct ingest_job *job)
     int taken;
     job->next = NULL;
     job->affected = 0;
+    job->queued = inmo_now();
     pthread_mutex_lock(&ingest->lock);
     /* One that is too large for any queue waits alone. */
-    taken = !ingest->stopping && (!ingest->waiting || ingest->waiting + (int64_t)job->count <= CHANGES_WAITING);
+    taken = !ingest->stopping &&
+            (!ingest->state.waiting || ingest->state.waiting + (int64_t)job->count <= CHANGES_WAITING);
     if (taken) {
         *ingest->last = job;
         ingest->last = &job->next;
-        ingest->waiting += (int64_t)job->count;
+        ingest->state.waiting += (int64_t)job->count;
         pthread_cond_signal(&ingest->filled);
     }
     pthread_mutex_unlock(&ingest->lock);
@@ -195,6 +210,5 @@ void ingest_state(struct ingest *ingest, struct ingest_state *state)
 {
     pthread_mutex_lock(&ingest->lock);
     *state = ingest->state;
-    state->waiting = ingest->waiting;
     pthread_mutex_unlock(&ingest->lock);
 }

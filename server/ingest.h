@@ -8,6 +8,7 @@
 #define INMO_SERVER_INGEST_H
 
 #include "server/live.h"
+#include "server/metrics.h"
 
 struct ingest;
 
@@ -23,10 +24,11 @@ struct ingest_job {
     enum store_trouble trouble;
     struct inmo_error error;
     int64_t affected;
+    double queued; /* when, by inmo_now */
 };
 
-enum inmo_status ingest_create(struct store *store, struct live *live, struct ingest **ingest,
-                               struct inmo_error *error);
+enum inmo_status ingest_create(struct store *store, struct live *live, struct metrics *metrics,
+                               struct ingest **ingest, struct inmo_error *error);
 /* Writes what is queued and takes nothing more: afterwards no job is on its way. */
 void ingest_end(struct ingest *ingest);
 /* The same, and frees it. */
@@ -34,9 +36,8 @@ void ingest_free(struct ingest *ingest);
 /* Queues the job; 0 when the queue is full or ending, and then done is not called. */
 int ingest_submit(struct ingest *ingest, struct ingest_job *job);
 struct ingest_state {
-    int64_t changes, transactions, failures; /* so far */
-    int64_t waiting;                         /* changes in the queue */
-    enum store_trouble trouble;              /* of the last transaction */
+    int64_t waiting;            /* changes in the queue */
+    enum store_trouble trouble; /* of the last transaction */
 };
 void ingest_state(struct ingest *ingest, struct ingest_state *state);
 

@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/threads.h"
+#include "server/stamp.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -73,10 +75,21 @@ void live_swap_in(struct live *live, struct live_model *model)
     model->since = time(NULL);
     live->current = model;
     pthread_mutex_unlock(&live->swap);
+    live->snapshot = stamp_now();
     live_release(live, before);
 }
 
 /* ---- Applying ------------------------------------------------------------------------------------------------ */
+
+/* How far the ledger is, and how new what it knows. */
+static void note_change(struct live *live, const struct store_change *change)
+{
+    int is_event = change->deed == STORE_ADD_FEEDBACK || change->deed == STORE_PUT_FEEDBACK;
+    if (change->seq > live->applied)
+        live->applied = change->seq;
+    if (is_event && change->feedback.time != STORE_NO_TIME && change->feedback.time > live->newest)
+        live->newest = change->feedback.time;
+}
 
 void live_apply(struct live *live, const struct store_change *changes, size_t count)
 {
@@ -100,8 +113,7 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
         if (!status && live->building && effect != LEDGER_NOTHING &&
             !deeds_add(&live->missed, effect, user, item, changes[n].seq))
             status = inmo_fail_memory(&error, "an event");
-        if (changes[n].seq > live->applied)
-            live->applied = changes[n].seq;
+        note_change(live, &changes[n]);
         status = status ? status : before;
     }
     if (deeds.count && live->current)
@@ -109,10 +121,18 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
     else if (deeds.count)
         told = live_make_popular(live, &error);
     if (status || told) {
-        inmo_note(live->options.hooks, INMO_WARNING, "events are stored but not in the lists yet: %s", error.message);
+        inmo_note(live->options.hooks, INMO_WARNING, "events are stored but not in the lists yet: %s",
+                  error.message);
         live->needs_rebuild = 1;
     }
     deeds_free(&deeds);
+    pthread_mutex_unlock(&live->apply);
+}
+
+void live_bury(struct live *live, int64_t seq)
+{
+    pthread_mutex_lock(&live->apply);
+    deeds_drop(&live->forgotten, seq);
     pthread_mutex_unlock(&live->apply);
 }
 
@@ -157,7 +177,12 @@ static void rebuild(struct live *live)
 enum inmo_status live_refresh(struct live *live, struct inmo_error *error)
 {
     struct live_model *model = live_hold(live);
+    double began = inmo_now();
     enum inmo_status status = model ? inmo_view_refresh(model->view, NULL, error) : INMO_OK;
+    if (model && !status) {
+        live->snapshot = stamp_now();
+        metrics_observe(live->options.metrics, METRICS_FRESHNESS_REFRESH, inmo_now() - began);
+    }
     live_release(live, model);
     return status;
 }
@@ -206,6 +231,7 @@ static int first_row(void *context, const struct store_change *change)
     int fine = !ledger_apply(live->ledger, change, &effect, &user, &item, NULL);
     if (fine && effect != LEDGER_NOTHING && effect != LEDGER_OBSERVE)
         fine = deeds_add(&live->forgotten, effect, user, item, change->seq);
+    note_change(live, change);
     return fine;
 }
 
@@ -309,5 +335,7 @@ void live_state(struct live *live, struct live_state *state)
     live_release(live, model);
     state->applied = live->applied;
     state->events_since = live->events_since;
+    state->newest = live->newest;
+    state->snapshot = live->snapshot;
     state->building = live->building;
 }

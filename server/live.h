@@ -13,6 +13,7 @@
 #define INMO_SERVER_LIVE_H
 
 #include "server/ledger.h"
+#include "server/metrics.h"
 
 #include <time.h>
 
@@ -34,8 +35,9 @@ struct live_model {
 struct live_options {
     struct store *store;
     struct ledger_types types;
-    double refresh_seconds; /* events wait no longer than this for a refresh; 0: only when asked */
+    double refresh_seconds;         /* events wait no longer than this for a refresh; 0: only when asked */
     const struct inmo_hooks *hooks; /* the log */
+    struct metrics *metrics;
 };
 
 /* Reads the store; starts the janitor. Nothing is served yet but popularity. */
@@ -61,6 +63,9 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
 /* Shared stores: applies everything that was written by anybody and not applied yet. */
 enum inmo_status live_catch_up(struct live *live, struct inmo_error *error);
 
+/* No model will be loaded any more that was trained before this change: what was forgotten until then is. */
+void live_bury(struct live *live, int64_t seq);
+
 /* Refreshes the view now; returns when it is done. */
 enum inmo_status live_refresh(struct live *live, struct inmo_error *error);
 
@@ -68,6 +73,8 @@ struct live_state {
     struct inmo_freshness view; /* zero without a model */
     int64_t applied;            /* seq of the last change applied */
     int64_t events_since;       /* choices observed since the model in use was trained */
+    int64_t newest;             /* latest time of any event, milliseconds since 1970; 0: none had one */
+    int64_t snapshot;           /* when the view was built or refreshed last, milliseconds since 1970 */
     int building;               /* 1: a model is being loaded */
 };
 void live_state(struct live *live, struct live_state *state);

@@ -8,13 +8,28 @@
 
 /* ---- Notes of what happened ---------------------------------------------------------------------------------- */
 
+static void deed_clear(struct deed *deed)
+{
+    if (deed->effect != LEDGER_OBSERVE) {
+        inmo_free((char *)deed->user);
+        inmo_free((char *)deed->item);
+    }
+}
+
+void deeds_drop(struct deeds *deeds, int64_t seq)
+{
+    size_t kept = 0;
+    for (size_t n = 0; n < deeds->count; n++)
+        if (deeds->deed[n].seq > seq)
+            deeds->deed[kept++] = deeds->deed[n];
+        else
+            deed_clear(&deeds->deed[n]);
+    deeds->count = kept;
+}
+
 void deeds_free(struct deeds *deeds)
 {
-    for (size_t n = 0; n < deeds->count; n++)
-        if (deeds->deed[n].effect != LEDGER_OBSERVE) {
-            inmo_free((char *)deeds->deed[n].user);
-            inmo_free((char *)deeds->deed[n].item);
-        }
+    deeds_drop(deeds, INT64_MAX);
     inmo_free(deeds->deed);
     *deeds = (struct deeds){0};
 }

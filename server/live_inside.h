@@ -35,7 +35,9 @@ struct live {
     struct deeds forgotten; /* everything forgotten since the store was made, for models older than that */
     struct deeds missed;    /* while a view is built */
     atomic_int building, needs_rebuild, stopping;
-    _Atomic int64_t applied, events_since; /* written with apply held; read without, so that no request waits */
+    /* Written with apply held; read without, so that no request waits. */
+    _Atomic int64_t applied, events_since, newest;
+    _Atomic int64_t snapshot; /* when the view was built or refreshed last */
     pthread_t janitor;
     int has_janitor;
     pthread_mutex_t janitor_lock;
@@ -45,6 +47,8 @@ struct live {
 /* live_build.c. What is observed has ids of the ledger's; what is forgotten is copied. 0 when memory is short. */
 int deeds_add(struct deeds *deeds, enum ledger_effect effect, const char *user, const char *item, int64_t seq);
 void deeds_free(struct deeds *deeds);
+/* Those up to seq are done with. */
+void deeds_drop(struct deeds *deeds, int64_t seq);
 /* Tells a view; UNKNOWN is no error: what the view never knew needs no forgetting. */
 enum inmo_status deeds_tell(struct inmo_view *view, const struct deeds *deeds, struct inmo_error *error);
 /* With apply held: popularity, from the first event on. */

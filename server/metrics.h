@@ -23,7 +23,6 @@
     X(EVENTS_DUPLICATE, "inmo_events_total", "kind=\"duplicate\"", "")                                             \
     X(EVENTS_DELETED, "inmo_events_total", "kind=\"deleted\"", "")                                                 \
     X(EVENTS_IMPORTED, "inmo_events_total", "kind=\"imported\"", "")                                               \
-    X(EVENTS_FOREIGN, "inmo_events_total", "kind=\"foreign\"", "") /* by another server on the same store */       \
     X(ITEMS_CHANGED, "inmo_items_changed_total", "", "Items written or deleted.")                                  \
     X(USERS_CHANGED, "inmo_users_changed_total", "", "Users written or deleted.")                                  \
     X(RECOMMEND_MODEL, "inmo_recommendations_total", "by=\"model\"", "Lists made, by what they came from.")        \

@@ -20,10 +20,10 @@ struct models {
     pthread_mutex_t lock;
 };
 
-static char *joined(const char *folder, const char *name)
+char *models_file(const struct models *models, const char *name)
 {
     struct inmo_text text = {0};
-    inmo_text_add(&text, folder, strlen(folder));
+    inmo_text_add(&text, models->folder, strlen(models->folder));
     inmo_text_add(&text, "/", 1);
     inmo_text_add(&text, name, strlen(name));
     return inmo_text_take(&text);
@@ -33,12 +33,7 @@ char *models_path(const struct models *models, int number, const char *ending)
 {
     char name[64];
     snprintf(name, sizeof name, "%06d%s", number, ending);
-    return joined(models->folder, name);
-}
-
-const char *models_folder(const struct models *models)
-{
-    return models->folder;
+    return models_file(models, name);
 }
 
 enum inmo_status models_open(const char *folder, struct models **models, struct inmo_error *error)
@@ -70,8 +65,7 @@ void models_close(struct models *models)
 
 /* ---- JSON files ---------------------------------------------------------------------------------------------- */
 
-/* NULL: not there, or not JSON. */
-static json_t *read_json(const char *path)
+json_t *models_read_json(const char *path)
 {
     FILE *stream = path ? fopen(path, "rb") : NULL;
     json_t *value = NULL;
@@ -101,8 +95,8 @@ static enum inmo_status write_json(const char *path, const json_t *value, struct
 
 static json_t *read_history(const struct models *models)
 {
-    char *path = joined(models->folder, "history.json");
-    json_t *history = read_json(path);
+    char *path = models_file(models, "history.json");
+    json_t *history = models_read_json(path);
     inmo_free(path);
     if (!json_is_array(history)) {
         json_decref(history);
@@ -113,7 +107,7 @@ static json_t *read_history(const struct models *models)
 
 static enum inmo_status write_history(const struct models *models, const json_t *history, struct inmo_error *error)
 {
-    char *path = joined(models->folder, "history.json");
+    char *path = models_file(models, "history.json");
     enum inmo_status status = write_json(path, history, error);
     inmo_free(path);
     return status;
@@ -122,7 +116,7 @@ static enum inmo_status write_history(const struct models *models, const json_t 
 json_t *models_about(struct models *models, int number)
 {
     char *path = models_path(models, number, ".json");
-    json_t *about = read_json(path);
+    json_t *about = models_read_json(path);
     inmo_free(path);
     return about;
 }

@@ -24,7 +24,10 @@ struct models_entry {
 /* Makes the folder if it is not there. */
 enum inmo_status models_open(const char *folder, struct models **models, struct inmo_error *error);
 void models_close(struct models *models);
-const char *models_folder(const struct models *models);
+/* "FOLDER/name"; the caller's to free with inmo_free, NULL when memory is short. */
+char *models_file(const struct models *models, const char *name);
+/* What a file of JSON holds, or NULL: not there, too long, not JSON. The caller's to json_decref. */
+json_t *models_read_json(const char *path);
 
 /* The finished models, newest first; *entry and each about are the caller's (models_entries_free). */
 enum inmo_status models_list(struct models *models, size_t *count, struct models_entry **entry,

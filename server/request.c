@@ -352,6 +352,7 @@ void request_write(struct request *request, void (*written)(struct request *requ
         request->suspend(request);
     if (!ingest_submit(request->server->ingest, &request->job)) {
         request->retry_after = 1;
+        metrics_count(request->server->metrics, METRICS_REFUSED_BUSY, 1);
         request_fail(request, 503, "TOO_MANY", NULL,
                      "too many events are waiting for the disk; try again in a second");
         request->resume(request);
@@ -404,6 +405,7 @@ void request_in_background(struct request *request, int most, void (*work)(struc
     }
     if (!taken) {
         request->retry_after = 1;
+        metrics_count(request->server->metrics, METRICS_REFUSED_BUSY, 1);
         request_fail(request, 503, "BUSY", NULL, "the server is busy with as much as it does at once; try again");
         request->resume(request);
     }

@@ -1,25 +1,20 @@
 /* retrain.c - see retrain.h. One thread waits for orders and runs the steps one after the other. */
-#define _GNU_SOURCE /* close_range */
 #include "server/retrain.h"
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "server/child.h"
 #include "server/stamp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILD_NICE = 15, WORDS_MOST = 64, OUTPUT_MOST = 1 << 20 };
+enum { WORDS_MOST = 64 };
 
 struct retrain {
     struct server *server;
@@ -27,90 +22,13 @@ struct retrain {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     int wanted, forced, running, stopping;
-    pid_t child;
+    struct child child;
     const char *stage;
-    int64_t began, last_began; /* milliseconds since 1970; last_began: of the last try */
-    int64_t tried;             /* choices there were at the last try; -1: none yet */
+    int64_t began; /* the last try, or the server: milliseconds since 1970 */
+    int64_t tried; /* choices there were at the last try; -1: none yet */
     json_t *last;
     char *data, *fresh, *report, *log; /* paths */
 };
-
-/* ---- Children ------------------------------------------------------------------------------------------------ */
-
-/* After fork, only calls that are safe there. */
-static void become(char *const *word, int output, int log, pid_t parent)
-{
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127); /* the server ended between fork and prctl */
-    setpriority(PRIO_PROCESS, 0, CHILD_NICE);
-    dup2(output, 1);
-    dup2(log, 2);
-    close(0);
-    open("/dev/null", O_RDONLY);
-    close_range(3, ~0u, 0);
-    execv("/proc/self/exe", word);
-    _exit(127);
-}
-
-/* Runs `inmo word...`, its output in the report file. INTERRUPTED when the server ends. */
-static enum inmo_status run(struct retrain *retrain, const char *const *word, struct inmo_error *error)
-{
-    int output = open(retrain->report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int log = open(retrain->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    enum inmo_status status = INMO_OK;
-    pid_t child = -1, parent = getpid();
-    int how = 0;
-
-    if (output < 0 || log < 0) {
-        status = inmo_fail_errno(error, "write", output < 0 ? retrain->report : retrain->log);
-    } else {
-        pthread_mutex_lock(&retrain->lock);
-        if (!retrain->stopping) {
-            child = fork();
-            if (!child)
-                become((char *const *)word, output, log, parent);
-            retrain->child = child;
-        }
-        pthread_mutex_unlock(&retrain->lock);
-        if (child < 0)
-            status = inmo_fail(error, INMO_INTERRUPTED, "no child process could be started: %s", strerror(errno));
-    }
-    if (!status) {
-        while (waitpid(child, &how, 0) < 0 && errno == EINTR)
-            ;
-        pthread_mutex_lock(&retrain->lock);
-        retrain->child = -1;
-        if (retrain->stopping)
-            status = inmo_fail(error, INMO_INTERRUPTED, "the server ended");
-        pthread_mutex_unlock(&retrain->lock);
-    }
-    if (!status && WIFSIGNALED(how))
-        status = inmo_fail(error, INMO_INTERNAL, "inmo %s was ended by signal %d (%s has what it said)", word[1],
-                           WTERMSIG(how), retrain->log);
-    else if (!status && WEXITSTATUS(how))
-        status = inmo_fail(error, (enum inmo_status)WEXITSTATUS(how), "inmo %s: %s (%s has what it said)", word[1],
-                           inmo_status_meaning((enum inmo_status)WEXITSTATUS(how)), retrain->log);
-    if (log >= 0)
-        close(log);
-    if (output >= 0)
-        close(output);
-    return status;
-}
-
-/* What a command printed with --json; NULL when it is none. */
-static json_t *read_report(const struct retrain *retrain)
-{
-    FILE *stream = fopen(retrain->report, "rb");
-    json_t *report = NULL;
-    struct stat about;
-    if (stream && !fstat(fileno(stream), &about) && about.st_size < OUTPUT_MOST)
-        report = json_loadf(stream, 0, NULL);
-    if (stream)
-        fclose(stream);
-    return report;
-}
 
 static void set_stage(struct retrain *retrain, const char *stage)
 {
@@ -137,7 +55,7 @@ static enum inmo_status prepare(struct retrain *retrain, struct inmo_error *erro
         word[n++] = options->seen;
     }
     set_stage(retrain, "reading the store");
-    return run(retrain, word, error);
+    return child_run(&retrain->child, word, retrain->report, retrain->log, error);
 }
 
 static enum inmo_status train(struct retrain *retrain, struct inmo_error *error)
@@ -155,7 +73,7 @@ static enum inmo_status train(struct retrain *retrain, struct inmo_error *error)
         word[n++] = part;
     set_stage(retrain, "training");
     if (!status)
-        status = run(retrain, word, error);
+        status = child_run(&retrain->child, word, retrain->report, retrain->log, error);
     inmo_free(more);
     return status;
 }
@@ -164,8 +82,8 @@ static enum inmo_status train(struct retrain *retrain, struct inmo_error *error)
 static enum inmo_status score(struct retrain *retrain, const char *model, double *found, struct inmo_error *error)
 {
     const char *word[] = {"inmo", "evaluate", model, retrain->data, "--json", "--quiet", "--allow-leaks", NULL};
-    enum inmo_status status = run(retrain, word, error);
-    json_t *report = status ? NULL : read_report(retrain);
+    enum inmo_status status = child_run(&retrain->child, word, retrain->report, retrain->log, error);
+    json_t *report = status ? NULL : models_read_json(retrain->report);
     const json_t *ndcg = json_object_get(json_object_get(report, "metrics"), "ndcg@20");
     if (!status && !json_is_number(ndcg))
         status = inmo_fail(error, INMO_INTERNAL, "inmo evaluate printed no NDCG@20 (%s)", retrain->report);
@@ -232,8 +150,8 @@ static void tidy(struct retrain *retrain)
     struct server *server = retrain->server;
     int64_t oldest;
     if (!models_prune(server->models, server->options->keep_models, &oldest, NULL) && oldest != INT64_MAX &&
-        !server->options->model && !store_is_shared(server->store))
-        store_bury(server->store, oldest, NULL);
+        !server->options->model && !store_is_shared(server->store) && !store_bury(server->store, oldest, NULL))
+        live_bury(server->live, oldest);
 }
 
 /* The whole of it; *about says what came of it. */
@@ -263,7 +181,7 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
                 status = compared; /* killed: nothing is known of either */
             else if (compared)
                 inmo_note(&server->hooks, INMO_WARNING,
-                           "retraining: the model in use cannot be compared, so the new one is taken");
+                          "retraining: the model in use cannot be compared, so the new one is taken");
         }
     }
     if (!status) {
@@ -283,11 +201,11 @@ static enum inmo_status retrain_now(struct retrain *retrain, int forced, json_t 
         metrics_count(server->metrics, better ? METRICS_MODEL_SWAPPED : METRICS_MODEL_KEPT, !status);
         if (old == old)
             inmo_note(&server->hooks, INMO_NOTE,
-                       "retraining: model %d scores %.4f on the newest events, the old one %.4f: %s", number, fresh,
-                       old, better ? "it is used from now on" : "the old one stays");
+                      "retraining: model %d scores %.4f on the newest events, the old one %.4f: %s", number, fresh,
+                      old, better ? "it is used from now on" : "the old one stays");
         else
-            inmo_note(&server->hooks, INMO_NOTE, "retraining: model %d scores %.4f on the newest events, and is used",
-                       number, fresh);
+            inmo_note(&server->hooks, INMO_NOTE,
+                      "retraining: model %d scores %.4f on the newest events, and is used", number, fresh);
     }
     if (status) {
         json_object_set_new(about, "result", json_string("failed"));
@@ -316,7 +234,7 @@ static void *trainer(void *context)
         forced = retrain->forced;
         retrain->wanted = retrain->forced = 0;
         retrain->running = 1;
-        retrain->began = retrain->last_began = stamp_now();
+        retrain->began = stamp_now();
         pthread_mutex_unlock(&retrain->lock);
         about = json_pack("{sI}", "started", (json_int_t)(retrain->began / 1000));
         retrain_now(retrain, forced, about, &error);
@@ -331,34 +249,39 @@ static void *trainer(void *context)
     return NULL;
 }
 
-static char *in_folder(const char *folder, const char *name)
+/* Everything but the thread. */
+static void dispose(struct retrain *retrain)
 {
-    struct inmo_text text = {0};
-    inmo_text_add(&text, folder, strlen(folder));
-    inmo_text_add(&text, name, strlen(name));
-    return inmo_text_take(&text);
+    json_decref(retrain->last);
+    inmo_free(retrain->log);
+    inmo_free(retrain->report);
+    inmo_free(retrain->fresh);
+    inmo_free(retrain->data);
+    child_destroy(&retrain->child);
+    pthread_cond_destroy(&retrain->wake);
+    pthread_mutex_destroy(&retrain->lock);
+    inmo_free(retrain);
 }
 
 enum inmo_status retrain_create(struct server *server, struct retrain **retrain, struct inmo_error *error)
 {
     struct retrain *made = inmo_alloc_zero(1, sizeof *made);
-    const char *folder = models_folder(server->models);
     char *work = NULL;
     enum inmo_status status = INMO_OK;
 
     if (!made)
         return inmo_fail_memory(error, "the trainer");
     made->server = server;
-    made->child = -1;
+    child_init(&made->child);
     made->tried = -1;
-    made->last_began = stamp_now();
+    made->began = stamp_now();
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->wake, NULL);
-    work = in_folder(folder, "/work");
-    made->data = in_folder(folder, "/work/data");
-    made->fresh = in_folder(folder, "/work/new.inmo");
-    made->report = in_folder(folder, "/work/report.json");
-    made->log = in_folder(folder, "/work/log.txt");
+    work = models_file(server->models, "work");
+    made->data = models_file(server->models, "work/data");
+    made->fresh = models_file(server->models, "work/new.inmo");
+    made->report = models_file(server->models, "work/report.json");
+    made->log = models_file(server->models, "work/log.txt");
     if (!work || !made->data || !made->fresh || !made->report || !made->log)
         status = inmo_fail_memory(error, "the trainer");
     else if (mkdir(work, 0777) && errno != EEXIST)
@@ -366,15 +289,10 @@ enum inmo_status retrain_create(struct server *server, struct retrain **retrain,
     else if (pthread_create(&made->thread, NULL, trainer, made))
         status = inmo_fail_memory(error, "a thread");
     inmo_free(work);
-    if (status) {
-        inmo_free(made->log);
-        inmo_free(made->report);
-        inmo_free(made->fresh);
-        inmo_free(made->data);
-        inmo_free(made);
-    } else {
+    if (status)
+        dispose(made);
+    else
         *retrain = made;
-    }
     return status;
 }
 
@@ -384,19 +302,11 @@ void retrain_free(struct retrain *retrain)
         return;
     pthread_mutex_lock(&retrain->lock);
     retrain->stopping = 1;
-    if (retrain->child > 0)
-        kill(-retrain->child, SIGKILL);
+    child_stop(&retrain->child);
     pthread_cond_signal(&retrain->wake);
     pthread_mutex_unlock(&retrain->lock);
     pthread_join(retrain->thread, NULL);
-    json_decref(retrain->last);
-    inmo_free(retrain->log);
-    inmo_free(retrain->report);
-    inmo_free(retrain->fresh);
-    inmo_free(retrain->data);
-    pthread_cond_destroy(&retrain->wake);
-    pthread_mutex_destroy(&retrain->lock);
-    inmo_free(retrain);
+    dispose(retrain);
 }
 
 int retrain_start(struct retrain *retrain, int force)
@@ -435,7 +345,7 @@ void retrain_tick(struct retrain *retrain)
     live_state(retrain->server->live, &state);
     ledger_counts(live_ledger(retrain->server->live), &events, &positive, &users, &items);
     pthread_mutex_lock(&retrain->lock);
-    since = now - retrain->last_began;
+    since = now - retrain->began;
     more = retrain->tried < 0 ? state.events_since : positive - retrain->tried;
     /* A first training that failed is tried again when there is more to learn from. */
     if (!has_model)

@@ -63,6 +63,16 @@ const struct route routes[] = {
 };
 const size_t route_count = sizeof routes / sizeof *routes;
 
+struct metrics *route_make_metrics(void)
+{
+    const char *pattern[sizeof routes / sizeof *routes], *method[sizeof routes / sizeof *routes];
+    for (size_t n = 0; n < route_count; n++) {
+        pattern[n] = routes[n].pattern;
+        method[n] = routes[n].method;
+    }
+    return metrics_create(pattern, method, route_count);
+}
+
 /* Whether the segments fit the pattern; param gets those at {...}. */
 static int fits(const char *pattern, const struct request *request, const char *param[4])
 {
@@ -84,6 +94,7 @@ int route_find(struct request *request)
 {
     const char *method = strcmp(request->method, "HEAD") ? request->method : "GET";
     static const char *const known[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+    enum { METHODS = sizeof known / sizeof *known };
     unsigned other = 0;
 
     for (size_t n = 0; n < route_count; n++) {
@@ -103,21 +114,19 @@ int route_find(struct request *request)
                 }
             return 1;
         }
-        for (unsigned m = 0; m < 5; m++)
+        for (unsigned m = 0; m < METHODS; m++)
             if (!strcmp(routes[n].method, known[m]))
                 other |= 1u << m;
     }
     if (other) {
-        static const char *const allowed[32] = {
-            [1] = "GET, HEAD",       [2] = "POST",
-            [3] = "GET, HEAD, POST", [4] = "PUT",
-            [6] = "POST, PUT",       [7] = "GET, HEAD, POST, PUT",
-            [16] = "DELETE",         [17] = "GET, HEAD, DELETE",
-            [20] = "PUT, DELETE",    [25] = "GET, HEAD, PATCH, DELETE",
-        };
-        request->allow = allowed[other] ? allowed[other] : "GET, HEAD, POST, PUT, PATCH, DELETE";
+        char allowed[64] = "";
+        for (unsigned m = 0; m < METHODS; m++)
+            if (other & 1u << m)
+                snprintf(allowed + strlen(allowed), sizeof allowed - strlen(allowed), "%s%s", *allowed ? ", " : "",
+                         m ? known[m] : "GET, HEAD");
+        request->allow = request_keep(request, allowed, strlen(allowed));
         request_fail(request, 405, "BAD_REQUEST", NULL, "%s is not answered at this address; expected one of %s",
-                     request->method, request->allow);
+                     request->method, allowed);
     } else {
         request_fail(request, 404, "NOT_FOUND", NULL, "there is no such address");
     }

@@ -23,6 +23,9 @@ struct route {
 extern const struct route routes[];
 extern const size_t route_count;
 
+/* Metrics for these routes; NULL: memory is short. */
+struct metrics *route_make_metrics(void);
+
 /* Finds the route and fills in route, route_number and param; answers with 404 or 405 and returns 0 if there is
  * none. */
 int route_find(struct request *request);

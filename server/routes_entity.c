@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_USUAL = 100, PAGE_MOST = 1000 };
-
 /* Deleting somebody counts as one row, whatever went along. */
 static void answer_affected(struct request *request)
 {
@@ -207,53 +205,32 @@ void route_delete_category(struct request *request)
 
 /* ---- Pages --------------------------------------------------------------------------------------------------- */
 
-/* Adds a comma between two rows. */
-static void separate(struct inmo_text *text)
-{
-    if (text->length && text->data[text->length - 1] != '[')
-        inmo_text_add(text, ",", 1);
-}
-
 static int add_user_row(void *context, const struct store_user *user)
 {
-    separate(context);
+    entity_separate(context);
     entity_put_user(context, user);
     return 1;
 }
 
 static int add_item_row(void *context, const struct store_item *item)
 {
-    separate(context);
+    entity_separate(context);
     entity_put_item(context, item);
     return 1;
 }
 
-/* The cursor stands first in gorse's answers, and is known last. */
-static void answer_page(struct request *request, const char *name, struct inmo_text *rows, const char *next)
-{
-    inmo_text_add(&request->out, "{\"Cursor\":", 10);
-    inmo_text_json_string(&request->out, next);
-    inmo_text_format(&request->out, ",\"%s\":", name);
-    inmo_text_add(&request->out, rows->data, rows->length);
-    inmo_text_add(&request->out, "]}", 2);
-    request->out.failed |= rows->failed;
-    request_answer(request, 200);
-}
-
 static void get_page(struct request *request, int of_users)
 {
-    const char *cursor = request_query(request, "cursor");
+    const char *cursor = entity_cursor(request);
     struct inmo_text rows = {0};
     struct inmo_error error = {0};
     char *next = malloc(STORE_CURSOR);
     enum inmo_status status = INMO_OK;
     int64_t most;
 
-    cursor = cursor ? cursor : request_query(request, "Cursor"); /* as gorsejs spells it */
-    cursor = cursor ? cursor : "";
     if (!next) {
         request_fail_memory(request);
-    } else if (request_number(request, "n", PAGE_USUAL, 1, PAGE_MOST, &most)) {
+    } else if (request_number(request, "n", ENTITY_PAGE_USUAL, 1, ENTITY_PAGE_MOST, &most)) {
         inmo_text_add(&rows, "[", 1);
         if (of_users)
             status = store_users(request->server->store, cursor, (int)most, add_user_row, &rows, next, &error);
@@ -262,7 +239,7 @@ static void get_page(struct request *request, int of_users)
         if (status)
             request_fail_status(request, &error);
         else
-            answer_page(request, of_users ? "Users" : "Items", &rows, next);
+            entity_answer_rows(request, of_users ? "Users" : "Items", &rows, next);
     }
     free(next);
     inmo_text_free(&rows);

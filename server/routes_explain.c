@@ -1,5 +1,6 @@
 /* routes_explain.c - why an item is in a list, as exact parts of its score; and finding items by their titles. */
 #include "server/ask.h"
+#include "server/entity.h"
 #include "server/route.h"
 
 #include "base/memory.h"
@@ -8,16 +9,6 @@
 #include <string.h>
 
 enum { FOUND_USUAL = 20, FOUND_MOST = 200 };
-
-static void put_titled(struct request *request, const char *id)
-{
-    const char *title = ledger_title(live_ledger(request->server->live), id);
-    inmo_text_json_string(&request->out, id);
-    if (title) {
-        inmo_text_add(&request->out, ",\"title\":", 9);
-        inmo_text_json_string(&request->out, title);
-    }
-}
 
 static int owns(struct request *request, const struct inmo_query *query, const char *item)
 {
@@ -47,13 +38,15 @@ static void explain(struct request *request, const struct inmo_query *query, con
         request_fail_status(request, &error);
     } else {
         inmo_text_add(&request->out, "{\"item\":", 8);
-        put_titled(request, item);
+        inmo_text_json_string(&request->out, item);
+        entity_put_title(request, item);
         inmo_text_add(&request->out, ",\"score\":", 9);
         inmo_text_number(&request->out, why->score, 9);
         inmo_text_format(&request->out, ",\"owned\":%s,\"parts\":[", owns(request, query, item) ? "true" : "false");
         for (size_t n = 0; n < why->count; n++) {
             inmo_text_add(&request->out, ",{\"id\":" + (n == 0), 7 - (n == 0));
-            put_titled(request, why->part[n].id);
+            inmo_text_json_string(&request->out, why->part[n].id);
+            entity_put_title(request, why->part[n].id);
             inmo_text_add(&request->out, ",\"score\":", 9);
             inmo_text_number(&request->out, why->part[n].score, 9);
             inmo_text_add(&request->out, ",\"share\":", 9);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_USUAL = 100, PAGE_MOST = 1000 };
-
 static void answer_affected(struct request *request)
 {
     struct metrics *metrics = request->server->metrics;
@@ -70,41 +68,30 @@ void route_delete_feedback_of_pair(struct request *request)
 
 static int add_row(void *context, const struct store_feedback *feedback)
 {
-    struct inmo_text *text = context;
-    if (text->length && text->data[text->length - 1] != '[')
-        inmo_text_add(text, ",", 1);
-    entity_put_feedback(text, feedback);
+    entity_separate(context);
+    entity_put_feedback(context, feedback);
     return 1;
 }
 
-/* A page with its cursor, or (as a list) everything up to PAGE_MOST, as gorse answers for one user or item. */
+/* A page with its cursor, or (as a list) everything up to a page, as gorse answers for one user or item. */
 static void answer_rows(struct request *request, const char *type, const char *user, const char *item, int as_list)
 {
-    const char *cursor = request_query(request, "cursor");
+    const char *cursor = entity_cursor(request);
     struct inmo_text rows = {0};
     struct inmo_error error = {0};
     char *next = malloc(STORE_CURSOR);
     int64_t most;
 
-    cursor = cursor ? cursor : request_query(request, "Cursor"); /* as gorsejs spells it */
-    cursor = cursor ? cursor : "";
     if (!next) {
         request_fail_memory(request);
-    } else if (request_number(request, "n", as_list ? PAGE_MOST : PAGE_USUAL, 1, PAGE_MOST, &most)) {
+    } else if (request_number(request, "n", as_list ? ENTITY_PAGE_MOST : ENTITY_PAGE_USUAL, 1, ENTITY_PAGE_MOST,
+                              &most)) {
         inmo_text_add(&rows, "[", 1);
         if (store_feedback(request->server->store, type, user, item, cursor, (int)most, add_row, &rows, next,
                            &error)) {
             request_fail_status(request, &error);
         } else {
-            if (!as_list) {
-                inmo_text_add(&request->out, "{\"Cursor\":", 10);
-                inmo_text_json_string(&request->out, next);
-                inmo_text_add(&request->out, ",\"Feedback\":", 12);
-            }
-            inmo_text_add(&request->out, rows.data, rows.length);
-            inmo_text_add(&request->out, as_list ? "]" : "]}", as_list ? 1 : 2);
-            request->out.failed |= rows.failed;
-            request_answer(request, 200);
+            entity_answer_rows(request, as_list ? NULL : "Feedback", &rows, next);
         }
     }
     free(next);

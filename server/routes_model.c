@@ -93,20 +93,27 @@ static json_t *models_json(struct server *server)
     return all;
 }
 
+/* The last change in the store; other servers may have written what is not applied here yet. */
+static int64_t last_stored(struct server *server, const struct live_state *state)
+{
+    int64_t stored = 0;
+    if (!store_is_shared(server->store) || store_last(server->store, &stored, NULL))
+        stored = state->applied;
+    return stored;
+}
+
 static json_t *freshness_json(struct server *server)
 {
     struct live_state state;
     struct ingest_state writing;
-    int64_t stored = 0;
     live_state(server->live, &state);
     ingest_state(server->ingest, &writing);
-    if (!store_is_shared(server->store) || store_last(server->store, &stored, NULL))
-        stored = state.applied;
-    return json_pack("{sI sI sI sf sb so sI sI sI sb}", "events", (json_int_t)state.view.events, "pending",
+    return json_pack("{sI sI sI sf sb so so sI sI sI sb}", "events", (json_int_t)state.view.events, "pending",
                      (json_int_t)state.view.pending, "refreshes", (json_int_t)state.view.refreshes,
                      "last_refresh_seconds", state.view.seconds, "refreshing", state.view.refreshing, "newest_time",
-                     stamp_json(1000 * state.view.newest_time), "stored", (json_int_t)stored, "applied",
-                     (json_int_t)state.applied, "waiting", (json_int_t)writing.waiting, "loading", state.building);
+                     stamp_json(state.newest), "snapshot", stamp_json(state.snapshot), "stored",
+                     (json_int_t)last_stored(server, &state), "applied", (json_int_t)state.applied, "waiting",
+                     (json_int_t)writing.waiting, "loading", state.building);
 }
 
 void route_model(struct request *request)
@@ -284,21 +291,33 @@ void route_metrics(struct request *request)
     metrics_set(server->metrics, METRICS_STORE_BYTES, (double)counts.bytes);
     metrics_set(server->metrics, METRICS_STORE_WAITING, (double)writing.waiting);
     metrics_set(server->metrics, METRICS_STORE_WRITABLE, writing.trouble == STORE_FINE);
+    metrics_set(server->metrics, METRICS_STORE_LAG, (double)(last_stored(server, &state) - state.applied));
     metrics_set(server->metrics, METRICS_FRESHNESS_PENDING, (double)state.view.pending);
+    if (state.snapshot)
+        metrics_set(server->metrics, METRICS_FRESHNESS_SNAPSHOT, (double)state.snapshot / 1000);
+    if (state.newest)
+        metrics_set(server->metrics, METRICS_FRESHNESS_NEWEST, (double)state.newest / 1000);
     metrics_set(server->metrics, METRICS_MODEL_RETRAINING, retrain_is_running(server->retrain));
     if (model) {
         struct inmo_model_info info;
         json_t *about = model->number ? models_about(server->models, model->number) : NULL;
         double trained = json_number_value(json_object_get(about, "trained"));
+        json_t *record, *best;
         inmo_model_info(model->model, &info);
+        record = parsed(info.record);
+        best = best_of(record);
         metrics_set(server->metrics, METRICS_MODEL_NUMBER, model->number);
         metrics_set(server->metrics, METRICS_MODEL_ACTIVATED, (double)model->since);
         metrics_set(server->metrics, METRICS_MODEL_USERS, info.users);
         metrics_set(server->metrics, METRICS_MODEL_ITEMS, info.items);
+        if (json_is_number(best))
+            metrics_set(server->metrics, METRICS_MODEL_VALIDATION, json_number_value(best));
         if (trained > 0) {
             metrics_set(server->metrics, METRICS_MODEL_TRAINED, trained);
             metrics_set(server->metrics, METRICS_MODEL_AGE, (double)stamp_now() / 1000 - trained);
         }
+        json_decref(best);
+        json_decref(record);
         json_decref(about);
     }
     live_release(server->live, model);

@@ -1,6 +1,7 @@
 /* routes_recommend.c - lists: for users, for sessions, for whatever a query describes; neighbours, popular,
  * latest. */
 #include "server/ask.h"
+#include "server/entity.h"
 #include "server/route.h"
 #include "server/stamp.h"
 
@@ -196,15 +197,6 @@ static int take_member(struct request *request, const json_t *body, const char *
     return 1;
 }
 
-static void put_title(struct request *request, const char *item)
-{
-    const char *title = ledger_title(live_ledger(request->server->live), item);
-    if (title) {
-        inmo_text_add(&request->out, ",\"title\":", 9);
-        inmo_text_json_string(&request->out, title);
-    }
-}
-
 /* ,"reasons":[...]: the largest parts of the score that are items. */
 static void put_reasons(struct request *request, const struct inmo_view *view, const struct inmo_query *query,
                         const char *item, size_t most)
@@ -218,7 +210,7 @@ static void put_reasons(struct request *request, const struct inmo_view *view, c
                 continue; /* what does not depend on the history */
             inmo_text_add(&request->out, ",{\"id\":" + !put, 7 - !put);
             inmo_text_json_string(&request->out, why->part[n].id);
-            put_title(request, why->part[n].id);
+            entity_put_title(request, why->part[n].id);
             inmo_text_add(&request->out, ",\"share\":", 9);
             inmo_text_number(&request->out, why->score > 0 ? why->part[n].score / why->score : 0, 4);
             inmo_text_add(&request->out, "}", 1);
@@ -253,7 +245,7 @@ static void put_list(struct request *request, const struct ask *ask, const struc
         inmo_text_json_string(&request->out, entry[n].id);
         inmo_text_add(&request->out, ",\"score\":", 9);
         inmo_text_number(&request->out, entry[n].score, 9);
-        put_title(request, entry[n].id);
+        entity_put_title(request, entry[n].id);
         if (n < explained)
             put_reasons(request, answer->held->view, &query, entry[n].id, reasons);
         inmo_text_add(&request->out, "}", 1);
@@ -305,11 +297,6 @@ void route_recommend_query(struct request *request)
 
 /* ---- Neighbours, popular, latest ----------------------------------------------------------------------------- */
 
-static int by_text(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 /* Keeps the entries that are not hidden and in the category, and cuts the range out. */
 static void answer_neighbors(struct request *request, struct inmo_list *list, int are_items, const char *category,
                              size_t n, size_t offset)
@@ -324,10 +311,9 @@ static void answer_neighbors(struct request *request, struct inmo_list *list, in
         request_fail_status(request, &error);
         return;
     }
-    if (members)
-        qsort(member, members, sizeof *member, by_text);
+    ask_sort(member, members);
     for (size_t e = 0; e < count; e++)
-        if (!category || (members && bsearch(&list->entry[e].id, member, members, sizeof *member, by_text)))
+        if (!category || ask_has(member, members, list->entry[e].id))
             list->entry[kept++] = list->entry[e];
     inmo_free(member);
     offset = offset < kept ? offset : kept;

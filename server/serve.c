@@ -127,7 +127,7 @@ static enum inmo_status adopt_events(struct server *server, struct inmo_error *e
         status = store_import_model(server->store, model, server->options->import_type, NULL, &added, error);
     if (!status && added)
         inmo_note(&server->hooks, INMO_NOTE, "the store was empty; it has the model's %lld interactions now",
-                   (long long)added);
+                  (long long)added);
     if (model)
         inmo_model_free(model);
     return status;
@@ -149,7 +149,7 @@ static enum inmo_status begin_model(struct server *server, struct inmo_error *er
                            &wrong);
         if (status)
             inmo_note(&server->hooks, INMO_WARNING, "model %d cannot be used, so popularity serves: %s", number,
-                       wrong.message);
+                      wrong.message);
         status = status ? live_serve_popular(server->live, error) : INMO_OK;
     } else {
         status = live_serve_popular(server->live, error);
@@ -162,21 +162,15 @@ static enum inmo_status begin_model(struct server *server, struct inmo_error *er
 static enum inmo_status start(struct server *server, char address[HTTP_ADDRESS], struct inmo_error *error)
 {
     const struct serve_options *options = server->options;
-    const char *route[128], *method[128];
     char *folder = models_folder_of(options);
-    struct live_options live = {.types = {options->positive, options->seen},
-                                .refresh_seconds = options->refresh,
-                                .hooks = &server->hooks};
+    struct live_options live = {
+        .types = {options->positive, options->seen}, .refresh_seconds = options->refresh, .hooks = &server->hooks};
     enum inmo_status status =
         folder ? open_keys(options, NULL, &server->keys, error) : inmo_fail_memory(error, "a path");
 
-    for (size_t n = 0; n < route_count; n++) {
-        route[n] = routes[n].pattern;
-        method[n] = routes[n].method;
-    }
     if (!status)
         status = check_options(options, server->keys, error);
-    if (!status && !(server->metrics = metrics_create(route, method, route_count)))
+    if (!status && !(server->metrics = route_make_metrics()))
         status = inmo_fail_memory(error, "the metrics");
     if (!status)
         status = store_open(options->store, 0, 0, &server->store, error);
@@ -185,12 +179,13 @@ static enum inmo_status start(struct server *server, char address[HTTP_ADDRESS],
     if (!status && options->model)
         status = adopt_events(server, error);
     live.store = server->store;
+    live.metrics = server->metrics;
     if (!status)
         status = live_create(&live, &server->live, error);
     if (!status)
         status = begin_model(server, error);
     if (!status)
-        status = ingest_create(server->store, server->live, &server->ingest, error);
+        status = ingest_create(server->store, server->live, server->metrics, &server->ingest, error);
     if (!status)
         status = retrain_create(server, &server->retrain, error);
     if (!status)

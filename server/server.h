@@ -36,5 +36,4 @@ struct server {
     atomic_int connections;
 };
 
-
 #endif

@@ -143,3 +143,32 @@ def test_many_threads_ask_while_events_come(serve, world):
         thread.join()
     assert not wrong
     server.wait_for(lambda: server.get("/api/model")["freshness"]["refreshes"])
+
+
+def metric(server, name):
+    """The value of a line of /metrics; labels belong to the name."""
+    for line in server.ask("GET", "/metrics")[1].splitlines():
+        if line.rsplit(" ", 1)[0] == name:
+            return float(line.rsplit(" ", 1)[1])
+    raise AssertionError(f"/metrics has no {name}")
+
+
+def test_how_fresh_it_is_can_be_read(serve, world):
+    server = serve(world.model("inmo-mf"), "--refresh", "0")
+    server.feedback(("ann", "jazz-01"))
+    for again in range(2):
+        server.feedback(("bob", "jazz-02"))
+        assert server.get("/api/model")["freshness"]["newest_time"] == "2024-01-01T00:00:00Z"
+        assert metric(server, "inmo_freshness_newest_event_timestamp_seconds") == 1704067200
+        assert metric(server, "inmo_freshness_pending_events") == (0 if again else 2)
+        assert metric(server, "inmo_store_lag_changes") == 0
+        assert metric(server, "inmo_store_commit_seconds_count") >= 2
+        assert metric(server, "inmo_freshness_event_seconds_count") >= 2
+        assert metric(server, 'inmo_events_total{kind="duplicate"}') == again
+        assert abs(metric(server, "inmo_freshness_snapshot_timestamp_seconds") - time.time()) < 120 * SLOW
+        assert metric(server, "inmo_model_validation_score") > 0
+        server.post("/api/model/refresh", {})
+    assert metric(server, "inmo_freshness_refresh_seconds_count") == 2
+    assert server.get("/api/model")["freshness"]["snapshot"]
+    server.post("/api/recommend", {"items": ["nothing that is known"]})
+    assert metric(server, 'inmo_recommendations_total{by="popularity"}') == 1
