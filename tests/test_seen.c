@@ -280,20 +280,36 @@ static void seen_items_are_in_no_list(void **state)
     }
 }
 
+struct looked_for {
+    const char *user, *item;
+    int found;
+};
+
+static int look_for(void *context, const char *user, size_t count, const struct inmo_entry *entry)
+{
+    struct looked_for *wanted = context;
+    for (size_t n = 0; n < count && !strcmp(user, wanted->user); n++)
+        wanted->found |= strcmp(entry[n].id, wanted->item) == 0;
+    return 0;
+}
+
+/* Whether the item is in the user's list, which is the same when everybody's are made. */
 static int lists(const struct inmo_view *view, const char *user, const char *item)
 {
     struct inmo_error error = {0};
     struct inmo_query query;
     struct inmo_list *list = NULL;
-    int found = 0;
+    struct looked_for alone = {user, item, 0}, together = alone;
     inmo_query_init(&query);
     query.user = user;
     query.k = 60;
     must(inmo_recommend(view, &query, &list, &error));
-    for (size_t n = 0; n < list->count; n++)
-        found |= strcmp(list->entry[n].id, item) == 0;
+    look_for(&alone, user, list->count, list->entry);
     inmo_list_free(list);
-    return found;
+    query.user = NULL;
+    must(inmo_recommend_all(view, &query, NULL, look_for, &together, &error));
+    assert_int_equal(together.found, alone.found);
+    return alone.found;
 }
 
 static void seen_events_count_at_once(void **state)
@@ -305,7 +321,7 @@ static void seen_events_count_at_once(void **state)
     struct inmo_list *list = NULL;
     struct inmo_freshness freshness;
     char first[8];
-    struct inmo_event events[] = {{"u20", first, 9}, {"nobody yet", first, 0}},
+    struct inmo_event events[] = {{"u20", first, 9}, {"nobody yet", first, 0}, {"u20", "newer", 0}},
                       bad[] = {{"u20", "i3", 0}, {"", "i4", 0}};
     (void)state;
     inmo_query_init(&query);
@@ -313,7 +329,7 @@ static void seen_events_count_at_once(void **state)
     must(inmo_recommend(view, &query, &list, &error));
     snprintf(first, sizeof first, "%s", list->entry[0].id);
     inmo_list_free(list);
-    must(inmo_view_observe_seen(view, events, 2, &error));
+    must(inmo_view_observe_seen(view, events, 3, &error));
     inmo_view_freshness(view, &freshness);
     assert_int_equal(freshness.pending, 0);
     assert_int_equal(freshness.newest_time, 9);

@@ -92,7 +92,6 @@ static uint8_t how_to_rank(const struct stretch *stretch, int32_t u)
     if (!inmo_overlay_has_user(overlay, u))
         return inmo_seen_knows(&stretch->view->seen, u) ? ALONE : NOT;
     if (u >= snapshot->graph->users || inmo_overlay_change(overlay, u) ||
-        inmo_seen_has_changed(&stretch->view->seen, u) ||
         (overlay->newcomers > 0 && inmo_kind_offers_unseen(snapshot->model->kind)))
         return inmo_kind_serves_unseen(snapshot->model->kind) ||
                        (u < snapshot->graph->users && snapshot->bound.model_user[u] >= 0)
@@ -118,6 +117,9 @@ static enum inmo_status look(struct stretch *stretch, struct inmo_error *error)
         stretch->how[u] = how_to_rank(stretch, u);
     if (!status)
         status = choose_candidates(stretch, error);
+    if (!status)
+        status = inmo_seen_mask(&stretch->view->seen, stretch->snapshot->graph, stretch->query->include_seen,
+                                &stretch->unliked, error);
     inmo_view_unlock(stretch->view);
     return status;
 }
@@ -147,13 +149,8 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     stretch->seen = (struct inmo_csr){graph->users, graph->items, graph->offset, stretch->column};
     if (!stretch->query->include_seen)
         job->mask[masks++] = &stretch->seen;
-    if (stretch->snapshot->model->seen.offset) {
-        enum inmo_status status =
-            inmo_seen_mask(stretch->snapshot->model, graph, stretch->query->include_seen, &stretch->unliked, error);
-        if (status)
-            return status;
+    if (stretch->unliked.offset)
         job->mask[masks++] = &stretch->unliked;
-    }
     job->who = stretch->who;
     job->top_item = stretch->top_item;
     job->top_score = stretch->top_score;

@@ -192,22 +192,29 @@ int inmo_seen_forget(struct inmo_seen *seen, int32_t user, int32_t item)
     return 0;
 }
 
-enum inmo_status inmo_seen_mask(const struct inmo_model *model, const struct inmo_graph *graph, int all,
+enum inmo_status inmo_seen_mask(const struct inmo_seen *seen, const struct inmo_graph *graph, int all,
                                 struct inmo_csr *mask, struct inmo_error *error)
 {
     struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
-    int64_t *offset = inmo_alloc((size_t)graph->users + 1, sizeof *offset), kept = 0;
-    int32_t *column = inmo_alloc((size_t)inmo_csr_count(&model->seen), sizeof *column);
+    int64_t *offset = NULL, most = 0, kept = 0;
+    int32_t *column = NULL, count;
+    if (!seen->model->seen.offset && seen->lists == 0)
+        return INMO_OK;
+    for (int32_t u = 0; u < graph->users; u++) {
+        inmo_seen_of(seen, u, &count);
+        most += count;
+    }
+    offset = inmo_alloc((size_t)graph->users + 1, sizeof *offset);
+    column = inmo_alloc((size_t)most, sizeof *column);
     if (!offset || !column) {
         inmo_free(column);
         inmo_free(offset);
         return inmo_fail_memory(error, "what was seen");
     }
     for (int32_t u = 0; u < graph->users; u++) {
-        int32_t count;
-        const int32_t *item = inmo_seen_in_model(model, u, &count);
+        const int32_t *item = inmo_seen_of(seen, u, &count);
         offset[u] = kept;
-        for (int32_t n = 0; n < count; n++)
+        for (int32_t n = 0; n < count && item[n] < graph->items; n++)
             if (!all || !inmo_csr_has(&rows, u, graph->users + item[n]))
                 column[kept++] = item[n];
     }

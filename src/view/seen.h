@@ -44,9 +44,10 @@ int inmo_seen_add(struct inmo_seen *seen, int32_t user, int32_t item);
 /* Forgets one item of the user, or with item -1 the user. 0, or -1 when memory is short. */
 int inmo_seen_forget(struct inmo_seen *seen, int32_t user, int32_t item);
 
-/* The model's lists for the users of a graph, as a mask: one row each. With all, items that the user has in the
- * graph stay out of it: who has chosen an item does not merely see it. The csr owns its arrays. */
-enum inmo_status inmo_seen_mask(const struct inmo_model *model, const struct inmo_graph *graph, int all,
+/* The lists of the users of a graph as a mask, one row each; not touched if nobody has seen anything. With all,
+ * items that the user has in the graph stay out of it: who has chosen an item does not merely see it. The csr owns
+ * its arrays. */
+enum inmo_status inmo_seen_mask(const struct inmo_seen *seen, const struct inmo_graph *graph, int all,
                                 struct inmo_csr *mask, struct inmo_error *error);
 /* Flags for nodes that are names only: no interactions, and unknown to the model (snapshot.h). NULL: there are
  * none. */
