@@ -10,26 +10,9 @@
 static uint32_t no_slot[1];
 static const struct inmo_idmap nobody = {.slot = no_slot};
 
-static int list_has(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; at && *at;) {
-        const char *end = strchrnul(at, ',');
-        while (*at == ' ')
-            at++;
-        if ((size_t)(end - at) >= length && !strncmp(at, word, length) &&
-            strspn(at + length, " ") == (size_t)(end - at) - length)
-            return 1;
-        at = *end ? end + 1 : end;
-    }
-    return 0;
-}
-
 int ledger_is_positive(const struct ledger *ledger, const char *type)
 {
-    if (ledger->positive && *ledger->positive)
-        return list_has(ledger->positive, type);
-    return !list_has(ledger->seen, type);
+    return store_type_counts(ledger->positive, ledger->seen, type);
 }
 
 enum inmo_status ledger_create(const struct ledger_types *types, struct ledger **ledger, struct inmo_error *error)

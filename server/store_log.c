@@ -31,18 +31,10 @@ struct gathering {
     int out_of_memory;
 };
 
-/* Whether the list "a,b" has the word. */
-static int lists(const char *list, const char *word)
+int store_type_counts(const char *types, const char *seen, const char *type)
 {
-    size_t length = strlen(word);
-
-    while (list && *list) {
-        size_t here = strcspn(list, ",");
-        if (here == length && !memcmp(list, word, length))
-            return 1;
-        list += here + (list[here] == ',');
-    }
-    return 0;
+    size_t length = strlen(type);
+    return types && *types ? inmo_list_has(types, type, length) : !inmo_list_has(seen, type, length);
 }
 
 static int32_t type_number(struct gathering *all, const char *type)
@@ -62,7 +54,7 @@ static int32_t type_number(struct gathering *all, const char *type)
         all->type_capacity = capacity;
     }
     if (number >= 0 && !all->of_type[number])
-        all->counts[number] = (uint8_t)(all->types ? lists(all->types, type) : !lists(all->seen, type));
+        all->counts[number] = (uint8_t)store_type_counts(all->types, all->seen, type);
     return number;
 }
 

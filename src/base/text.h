@@ -1,4 +1,4 @@
-/* text.h - a growing string, with JSON strings and numbers.
+/* text.h - a growing string, with JSON strings and numbers; UTF-8; lists of words.
  *
  * Adding never reports an error. If memory runs out, inmo_text_take returns NULL at the end, so a writer needs only
  * one check. */
@@ -99,6 +99,19 @@ static inline void inmo_text_json_string(struct inmo_text *text, const char *str
         c += length ? length : 1;
     }
     inmo_text_add(text, "\"", 1);
+}
+
+/* 1 if the word is one of the list "view,click"; spaces around the words of the list do not count. */
+static inline int inmo_list_has(const char *list, const char *word, size_t length)
+{
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *begin = at + strspn(at, " "), *end = at + strcspn(at, ",");
+        while (end > begin && end[-1] == ' ')
+            end--;
+        if ((size_t)(end - begin) == length && memcmp(begin, word, length) == 0)
+            return 1;
+    }
+    return 0;
 }
 
 static inline void inmo_text_free(struct inmo_text *text)

@@ -3,6 +3,7 @@
 #include "data/record.h"
 
 #include "base/number.h"
+#include "base/text.h"
 
 #include <limits.h>
 #include <math.h>
@@ -44,27 +45,15 @@ enum inmo_status inmo_record_check_id(struct inmo_reader *reader, int64_t line, 
     return inmo_record_bad(reader, line, error, "%s%s", fault, other_encoding ? INMO_ENCODING_HINT : "");
 }
 
-/* 1 if the type is a word of "view,click"; spaces around the words do not count. */
-static int is_named(const char *words, const struct inmo_field *type)
-{
-    for (const char *at = words; at && *at; at += strcspn(at, ","), at += *at == ',') {
-        const char *begin = at + strspn(at, " "), *end = at + strcspn(at, ",");
-        while (end > begin && end[-1] == ' ')
-            end--;
-        if ((size_t)(end - begin) == type->length && memcmp(begin, type->text, type->length) == 0)
-            return 1;
-    }
-    return 0;
-}
-
 enum inmo_kind inmo_record_event(const struct inmo_reader *reader, const struct inmo_field *type)
 {
     const struct inmo_read_options *options = &reader->options;
-    if (is_named(options->negative, type))
+    if (inmo_list_has(options->negative, type->text, type->length))
         return INMO_CANCELLED;
-    if (is_named(options->seen, type))
+    if (inmo_list_has(options->seen, type->text, type->length))
         return INMO_SEEN;
-    return !options->positive || is_named(options->positive, type) ? INMO_POSITIVE : INMO_IGNORED;
+    return !options->positive || inmo_list_has(options->positive, type->text, type->length) ? INMO_POSITIVE
+                                                                                            : INMO_IGNORED;
 }
 
 static enum inmo_status fail_intern(const struct inmo_idtable *table, const char *what, struct inmo_error *error)

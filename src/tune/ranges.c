@@ -46,18 +46,6 @@ const char *inmo_tune_model(size_t n)
     return n < MODELS ? table[n].model : NULL;
 }
 
-/* 1 if name (length bytes) is in "a,b,c". */
-static int is_listed(const char *list, const char *name, size_t length)
-{
-    while (list && *list) {
-        size_t here = strcspn(list, ",");
-        if (here == length && memcmp(list, name, length) == 0)
-            return 1;
-        list += here + (list[here] == ',');
-    }
-    return 0;
-}
-
 static enum inmo_status check_keep(const char *keep, struct inmo_error *error)
 {
     size_t count, all = inmo_train_settings_of_model();
@@ -88,7 +76,7 @@ enum inmo_status inmo_ranges_space(const char *model, const char *keep, int halv
             at = table[n].ranges;
     while (*at) {
         size_t length = strcspn(at, ",");
-        if (!is_listed(keep, at, strcspn(at, "="))) {
+        if (!inmo_list_has(keep, at, strcspn(at, "="))) {
             inmo_text_add(&text, ",", text.length > 0);
             inmo_text_add(&text, at, length);
         }
@@ -107,6 +95,6 @@ enum inmo_status inmo_ranges_space(const char *model, const char *keep, int halv
 
 void inmo_ranges_bound(const char *keep, struct inmo_train_options *options)
 {
-    if (strcmp(options->model, "ease") == 0 && options->most_items == 0 && !is_listed(keep, "most-items", 10))
+    if (strcmp(options->model, "ease") == 0 && options->most_items == 0 && !inmo_list_has(keep, "most-items", 10))
         options->most_items = MOST_EASE_ITEMS;
 }

@@ -389,11 +389,9 @@ static void readers_beside_the_writer_miss_nothing(void **state)
         assert_int_equal(follower[n].rows, MANY);
     }
     must(store_count(store, &counts, &error));
-    if (!is_postgres()) { /* there the numbers are estimates */
-        assert_int_equal(counts.feedback, MANY);
-        assert_int_equal(counts.users, 500);
-        assert_int_equal(counts.items, MANY);
-    }
+    assert_int_equal(counts.feedback, MANY);
+    assert_int_equal(counts.users, 500);
+    assert_int_equal(counts.items, MANY);
     assert_true(counts.bytes > MANY);
     store_close(store);
 }
