@@ -26,15 +26,15 @@ void cli_compare_print(const struct compare_settings *settings, const json_t *mo
     json_t *row;
     size_t n, widest = strlen("model");
 
-    json_array_foreach((json_t *)models, n, row) if (json_string_length(json_object_get(row, "name")) > widest)
-        widest = json_string_length(json_object_get(row, "name"));
+    json_array_foreach((json_t *)models, n, row)
+        if (json_string_length(json_object_get(row, "name")) > widest)
+            widest = json_string_length(json_object_get(row, "name"));
     printf("  %-*s  %7s  %7s  %15s  %8s  %6s", (int)widest, "model", "valid", "ndcg", "95 % interval", "behind",
            "p");
     for (size_t m = 0; m < sizeof more / sizeof *more; m++)
         printf("  %9s", more[m]);
     printf("  %8s  %7s  %7s\n", "seconds", "MB", "file MB");
-    json_array_foreach((json_t *)models, n, row)
-    {
+    json_array_foreach((json_t *)models, n, row) {
         int best = json_is_true(json_object_get(row, "best"));
         printf("%c %-*s", best ? '*' : ' ', (int)widest, json_string_value(json_object_get(row, "name")));
         if (json_object_get(row, "error")) {

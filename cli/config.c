@@ -97,8 +97,7 @@ static enum inmo_status read_json(struct cli_options *options, const char *path,
     if (!object)
         status = cli_fail(error, INMO_INPUT, "%s, line %d: %s", path, wrong.line, wrong.text);
     else
-        json_object_foreach(object, name, value)
-        {
+        json_object_foreach(object, name, value) {
             status = take_json(options, path, name, value, error);
             if (status)
                 break;

@@ -23,8 +23,7 @@ static void print_members(const char *heading, const char *text)
 
     if (json_object_size(object))
         printf("%s\n", heading);
-    json_object_foreach(object, name, value)
-    {
+    json_object_foreach(object, name, value) {
         printf("  %-20s ", name);
         if (json_is_string(value))
             fputs(json_string_value(value), stdout);
@@ -44,8 +43,7 @@ static void print_choice(const json_t *entry)
     printf("chosen by %s\n  ", json_array_size(tried) || weighed ? "validation" : "the log's size");
     json_dumpf(json_object_get(entry, "chosen"), stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
     putchar('\n');
-    json_array_foreach(tried, n, trial)
-    {
+    json_array_foreach(tried, n, trial) {
         printf("  tried      ");
         json_dumpf(trial, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
         putchar('\n');

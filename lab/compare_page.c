@@ -45,8 +45,7 @@ static void add_table(struct inmo_text *text, const json_t *rows, const char *co
     for (size_t m = 0; more[m]; m++)
         inmo_text_format(text, "<th>%s</th>", title[m]);
     add(text, "<th>Seconds</th><th>Memory, MB</th><th>File, MB</th></tr></thead><tbody>\n");
-    json_array_foreach((json_t *)rows, n, row)
-    {
+    json_array_foreach((json_t *)rows, n, row) {
         int best = json_is_true(json_object_get(row, "best"));
         add(text, best ? "<tr><th><b>" : "<tr><th>");
         add_words(text, string(row, "name"));
@@ -79,8 +78,7 @@ static void draw(struct inmo_text *text, const json_t *rows)
     double x[MOST], y[MOST], spread[MOST];
     size_t steps = 0, points = 0, n;
     json_t *row;
-    json_array_foreach((json_t *)rows, n, row)
-    {
+    json_array_foreach((json_t *)rows, n, row) {
         double score = real(row, "score"), seconds = real(row, "seconds");
         if (!isfinite(score) || steps == MOST)
             continue;

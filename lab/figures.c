@@ -62,8 +62,7 @@ static void draw_ladder(struct inmo_text *text, const json_t *experiment, size_t
         n++;
     if (n == sizeof shown / sizeof *shown)
         return;
-    json_array_foreach(json_object_get(experiment, "rows"), n, row)
-    {
+    json_array_foreach(json_object_get(experiment, "rows"), n, row) {
         const json_t *cell = json_array_get(json_object_get(row, "cells"), column);
         struct inmo_plot_step here = {string(row, "label"), real(cell, "mean"), real(cell, "deviation"),
                                       real(cell, "paper"), strncmp(string(row, "label"), "INMO", 4) == 0};
@@ -106,19 +105,16 @@ void inmo_figures_list(struct inmo_text *text, const json_t *experiment)
 {
     json_t *panel, *series, *bar;
     size_t p, s, n;
-    json_array_foreach(json_object_get(experiment, "bars"), n, bar)
-    {
+    json_array_foreach(json_object_get(experiment, "bars"), n, bar) {
         inmo_text_format(text, "- %s: %.3g s", string(bar, "label"), real(bar, "value"));
         if (isfinite(real(bar, "paper")))
             inmo_text_format(text, " (paper %g s)", real(bar, "paper"));
         add(text, "\n");
     }
-    json_array_foreach(json_object_get(experiment, "panels"), p, panel)
-    {
+    json_array_foreach(json_object_get(experiment, "panels"), p, panel) {
         inmo_text_format(text, "%s%s (%s: %s)\n\n", p ? "\n" : "", string(panel, "title"), string(experiment, "x"),
                          string(experiment, "y"));
-        json_array_foreach(json_object_get(panel, "series"), s, series)
-        {
+        json_array_foreach(json_object_get(panel, "series"), s, series) {
             const json_t *x = json_object_get(series, "x"), *y = json_object_get(series, "y"),
                          *paper = json_object_get(series, "paper");
             inmo_text_format(text, "- %s:", string(series, "label"));

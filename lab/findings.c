@@ -156,8 +156,9 @@ static json_t *series_of(json_t *list, const char *label)
 {
     json_t *series;
     size_t n;
-    json_array_foreach(list, n, series) if (strcmp(json_string_value(json_object_get(series, "label")), label) ==
-                                            0) return series;
+    json_array_foreach(list, n, series)
+        if (strcmp(json_string_value(json_object_get(series, "label")), label) == 0)
+            return series;
     json_array_append_new(list, json_pack("{ss s[] s[] s[] s[]}", "label", label, "x", "y", "spread", "paper"));
     return json_array_get(list, json_array_size(list) - 1);
 }
@@ -232,8 +233,7 @@ static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experim
             if (!is_of(lab, r, from) || lab->row[r].trained != scenario[k])
                 continue;
             record = json_object_get(lab->run[lab->run_of[r * lab->seeds]].result, "record");
-            json_array_foreach(record, n, epoch)
-            {
+            json_array_foreach(record, n, epoch) {
                 json_t *score = json_object_get(epoch, "ndcg@20");
                 if (json_is_number(score))
                     add_point(series, lab->row[r].label, json_number_value(json_object_get(epoch, "epoch")) + 1,

@@ -79,8 +79,7 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
     size_t r, c;
     int has_training = json_object_get(json_array_get(rows, 0), "trained") != NULL;
     add(text, html ? "<div class=\"wide\"><table><thead><tr><th></th>" : "| |");
-    json_array_foreach((json_t *)columns, c, column)
-    {
+    json_array_foreach((json_t *)columns, c, column) {
         add(text, html ? "<th>" : " ");
         add_words(text, json_string_value(column), html);
         add(text, html ? "</th>" : " |");
@@ -91,13 +90,11 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
     for (c = 0; !html && c < json_array_size(columns); c++)
         add(text, "---:|");
     add(text, html ? "" : has_training ? "---|\n" : "\n");
-    json_array_foreach((json_t *)rows, r, row)
-    {
+    json_array_foreach((json_t *)rows, r, row) {
         add(text, html ? "<tr><th>" : "| ");
         add_words(text, string(row, "label"), html);
         add(text, html ? "</th>" : " |");
-        json_array_foreach(json_object_get(row, "cells"), c, cell)
-        {
+        json_array_foreach(json_object_get(row, "cells"), c, cell) {
             add(text, html ? "<td>" : " ");
             add_cell(text, cell, html);
             add(text, html ? "</td>" : " |");
@@ -111,14 +108,14 @@ static void add_table(struct inmo_text *text, const json_t *experiment, int html
     }
     add(text, html ? "</tbody></table></div>\n" : "\n");
     /* Explains each backslash. */
-    json_array_foreach((json_t *)rows, r, row) if (*string(row, "reason"))
-    {
-        add(text, html ? "<p class=\"note\">\\ " : "\\\\ ");
-        add_words(text, string(row, "label"), html);
-        add(text, ": ");
-        add_words(text, string(row, "reason"), html);
-        add(text, html ? "</p>\n" : ".  \n");
-    }
+    json_array_foreach((json_t *)rows, r, row)
+        if (*string(row, "reason")) {
+            add(text, html ? "<p class=\"note\">\\ " : "\\\\ ");
+            add_words(text, string(row, "label"), html);
+            add(text, ": ");
+            add_words(text, string(row, "reason"), html);
+            add(text, html ? "</p>\n" : ".  \n");
+        }
 }
 
 /* ---- Claims and runs ----------------------------------------------------------------------------------------- */
@@ -145,8 +142,7 @@ static void add_claims(struct inmo_text *text, const json_t *claims, int html)
             ? "</p>\n<div class=\"wide\"><table><thead><tr><th>Claim</th><th></th><th>Difference</th><th>Users</th>"
               "<th>p</th></tr></thead><tbody>\n"
             : "\n\n| claim | | difference | users | p |\n|---|---|---:|---:|---:|\n");
-    json_array_foreach((json_t *)claims, n, claim)
-    {
+    json_array_foreach((json_t *)claims, n, claim) {
         add(text, html ? "<tr><th>" : "| ");
         add_words(text, string(claim, "claim"), html);
         inmo_text_format(text,
@@ -182,8 +178,7 @@ static void add_runs(struct inmo_text *text, const json_t *findings, int html)
                "by | "
                "parameters "
                "| file |\n|---|---|---:|---|---:|---:|---:|---:|---|---:|---|\n");
-    json_array_foreach(json_object_get(findings, "runs"), n, run)
-    {
+    json_array_foreach(json_object_get(findings, "runs"), n, run) {
         const char *next = html ? "</td><td>" : " | ";
         double valid = 100 * real(run, "valid");
         add(text, html ? "<tr><th>" : "| ");
@@ -248,8 +243,7 @@ char *inmo_lab_markdown(const json_t *findings)
     size_t n;
     add(&text, "# INMO, reproduced\n\n");
     add_head(&text, findings, 0);
-    json_array_foreach(json_object_get(findings, "experiments"), n, experiment)
-    {
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment) {
         inmo_text_format(&text, "## %s: %s\n\n", string(experiment, "name"), string(experiment, "title"));
         if (*string(experiment, "note")) {
             add_words(&text, string(experiment, "note"), 0);
@@ -283,8 +277,7 @@ char *inmo_lab_html(const json_t *findings)
         inmo_text_format(&text, "<a href=\"#%s\">%s</a>", string(experiment, "name"), string(experiment, "name"));
     add(&text, "</nav>\n");
     add_claims(&text, json_object_get(findings, "claims"), 1);
-    json_array_foreach(json_object_get(findings, "experiments"), n, experiment)
-    {
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment) {
         inmo_text_format(&text, "<h2 id=\"%s\">%s</h2>\n<p class=\"note\">", string(experiment, "name"),
                          string(experiment, "title"));
         add_words(&text, string(experiment, "note"), 1);

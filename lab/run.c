@@ -338,8 +338,7 @@ int inmo_lab_run_evaluation(const struct inmo_lab_run *run, const char *name, co
     size_t n;
     *found = NULL;
     *reason = json_string_value(json_object_get(run->result, "error"));
-    json_array_foreach(evaluations, n, evaluation)
-    {
+    json_array_foreach(evaluations, n, evaluation) {
         const char *its_name = json_string_value(json_object_get(evaluation, "name"));
         if (!its_name || strcmp(its_name, name) != 0)
             continue;

@@ -55,8 +55,7 @@ int ask_take_ids(struct request *request, const json_t *array, const char *field
     found = request_room(request, json_array_size(array), sizeof *found);
     if (!found)
         return 0;
-    json_array_foreach(array, n, value)
-    {
+    json_array_foreach(array, n, value) {
         found[n] = json_string_value(value);
         if (!found[n] || !*found[n] || strlen(found[n]) > REQUEST_ID_LIMIT) {
             request_fail(request, 400, "BAD_REQUEST", field,

@@ -87,8 +87,9 @@ static int take_value(struct request *request, const json_t *object, const char 
         return 1;
     if (only_strings) {
         fine = json_is_array(value) && json_array_size(value) <= only_strings;
-        json_array_foreach(value, n, one) fine &=
-            json_is_string(one) && json_string_length(one) > 0 && json_string_length(one) <= REQUEST_ID_LIMIT;
+        json_array_foreach(value, n, one)
+            fine &=
+                json_is_string(one) && json_string_length(one) > 0 && json_string_length(one) <= REQUEST_ID_LIMIT;
         if (!fine)
             request_fail(request, 400, "BAD_REQUEST", field,
                          "%s%s: expected an array of at most %zu strings of 1 to %d bytes", place(row, where),

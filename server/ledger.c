@@ -298,10 +298,9 @@ static const char *find_title(const struct store_item *item, const json_t *label
     json_t *label;
     if (title)
         return title;
-    json_array_foreach(labels, n,
-                       label) if (json_is_string(label) &&
-                                  !strncmp(json_string_value(label), "title:", 6)) return json_string_value(label) +
-        6;
+    json_array_foreach(labels, n, label)
+        if (json_is_string(label) && !strncmp(json_string_value(label), "title:", 6))
+            return json_string_value(label) + 6;
     return item->comment && *item->comment ? item->comment : NULL;
 }
 
@@ -320,9 +319,9 @@ static enum inmo_status put_item(struct ledger *ledger, const struct store_item 
         status = inmo_fail_memory(error, "an item");
     if (!status) {
         leave_categories(ledger, number);
-        json_array_foreach(categories, n, name) if (!status && json_is_string(name) &&
-                                                    !join_category(ledger, number, json_string_value(name)))
-            status = inmo_fail_memory(error, "an item's categories");
+        json_array_foreach(categories, n, name)
+            if (!status && json_is_string(name) && !join_category(ledger, number, json_string_value(name)))
+                status = inmo_fail_memory(error, "an item's categories");
         found = find_title(given, labels);
         if (found && (title = inmo_names_intern(&ledger->titles, found)) < 0)
             status = inmo_fail_memory(error, "an item's title");

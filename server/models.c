@@ -150,8 +150,9 @@ int models_next(struct models *models)
         int number = inmo > json ? inmo : json;
         largest = number > largest ? number : largest;
     }
-    json_array_foreach(history, n, value) if (json_integer_value(value) > largest) largest =
-        (int)json_integer_value(value);
+    json_array_foreach(history, n, value)
+        if (json_integer_value(value) > largest)
+            largest = (int)json_integer_value(value);
     if (folder)
         closedir(folder);
     json_decref(history);

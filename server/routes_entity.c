@@ -31,7 +31,8 @@ static void put_all(struct request *request, json_type type,
     if (type == JSON_OBJECT)
         fine = fine && take(request, body, -1);
     else
-        json_array_foreach(body, n, object) fine = fine && take(request, object, (int)n);
+        json_array_foreach(body, n, object)
+            fine = fine && take(request, object, (int)n);
     if (fine)
         request_write(request, answer_affected);
 }

@@ -27,7 +27,8 @@ static void take_feedback(struct request *request, enum store_deed deed)
     json_t *body = request_json(request, JSON_ARRAY), *object;
     int fine = body != NULL;
     size_t n;
-    json_array_foreach(body, n, object) fine = fine && entity_take_feedback(request, object, deed, (int)n);
+    json_array_foreach(body, n, object)
+        fine = fine && entity_take_feedback(request, object, deed, (int)n);
     if (fine)
         request_write(request, answer_affected);
 }

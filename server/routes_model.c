@@ -39,8 +39,7 @@ static json_t *best_of(const json_t *record)
 {
     json_t *best = NULL, *row;
     size_t n;
-    json_array_foreach(record, n, row)
-    {
+    json_array_foreach(record, n, row) {
         json_t *score = json_object_get(row, "ndcg@20");
         if (json_is_number(score) && (!best || json_number_value(score) > json_number_value(best)))
             best = score;

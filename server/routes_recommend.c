@@ -148,8 +148,7 @@ void route_session_recommend(struct request *request)
         fine = 0;
     }
     if (fine)
-        json_array_foreach(body, n, one)
-        {
+        json_array_foreach(body, n, one) {
             const char *item = request_id(request, one, "ItemId", (int)n);
             const json_t *kind = json_object_get(one, "FeedbackType");
             const char *type = json_string_value(kind);

@@ -58,8 +58,7 @@ static void test_best_is_kept(void **state)
     size_t n;
     (void)state;
     assert_in_range(json_array_size(tried), 3, inmo_choice_ials.trials);
-    json_array_foreach(tried, n, trial)
-    {
+    json_array_foreach(tried, n, trial) {
         if (!best || json_number_value(json_object_get(trial, "ndcg@20")) >
                          json_number_value(json_object_get(best, "ndcg@20")))
             best = trial;
@@ -123,8 +122,7 @@ static void test_given_stays(void **state)
     record = record_of(model);
     assert_true(setting_of(model, "unobserved") == 0.0625);
     assert_null(json_object_get(json_object_get(json_array_get(record, 0), "chosen"), "unobserved"));
-    json_array_foreach(json_object_get(json_array_get(record, 0), "tried"), n, trial)
-    {
+    json_array_foreach(json_object_get(json_array_get(record, 0), "tried"), n, trial) {
         assert_null(json_object_get(trial, "unobserved"));
         assert_true(json_is_number(json_object_get(trial, "l2")));
     }

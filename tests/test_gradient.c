@@ -151,8 +151,7 @@ static void test_key_draws(void **state)
     snprintf(path, sizeof path, "%s/golden/idcf-draws.json", INMO_TEST_DIR);
     json = json_load_file(path, 0, NULL);
     assert_non_null(json);
-    json_array_foreach(json_object_get(json, "draws"), n, row)
-    {
+    json_array_foreach(json_object_get(json, "draws"), n, row) {
         uint64_t key =
             inmo_random(inmo_key((uint64_t)number(row, "seed"), INMO_STREAM_KEYS), (uint64_t)number(row, "step"));
         const json_t *expected = json_object_get(row, "is");
@@ -178,8 +177,7 @@ static void test_random_numbers(void **state)
     json = json_load_file(path, 0, NULL);
     assert_non_null(json);
     list = json_object_get(json, "random");
-    json_array_foreach(list, n, row)
-    {
+    json_array_foreach(list, n, row) {
         uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
         char text[32];
         snprintf(text, sizeof text, "%016llx",
@@ -187,15 +185,13 @@ static void test_random_numbers(void **state)
         assert_string_equal(text, json_string_value(json_object_get(row, "is")));
     }
     list = json_object_get(json, "normal");
-    json_array_foreach(list, n, row)
-    {
+    json_array_foreach(list, n, row) {
         uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
         double found = inmo_random_normal(key, (uint64_t)number(row, "counter"));
         assert_true(fabs(found - number(row, "is")) < 1e-8);
     }
     list = json_object_get(json, "kept");
-    json_array_foreach(list, n, row)
-    {
+    json_array_foreach(list, n, row) {
         uint64_t key = inmo_key((uint64_t)number(row, "seed"), (uint64_t)number(row, "stream"));
         uint32_t step_key = (uint32_t)inmo_random(key, (uint64_t)number(row, "step"));
         assert_int_equal(inmo_drop_keeps(step_key, (uint32_t)(number(row, "p") * 4294967296.0),

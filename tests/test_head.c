@@ -358,7 +358,8 @@ static void test_stages(void **state)
     inmo_model_info(model, &info);
     assert_int_equal(info.parameters, 9 * (info.users + info.items) + 6 * 6 + 6 + 6 * 6 + 6 + 2 * 6);
     record = json_loads(info.record, 0, NULL);
-    json_array_foreach(record, n, epoch) assert_true(json_is_real(json_object_get(epoch, "ndcg@20")));
+    json_array_foreach(record, n, epoch)
+        assert_true(json_is_real(json_object_get(epoch, "ndcg@20")));
     assert_int_equal(n, 7);
     json_decref(record);
     options.valid_users = 10;

@@ -144,8 +144,7 @@ static const json_t *claim_of(const json_t *claims, const char *better, const ch
 {
     json_t *claim;
     size_t n;
-    json_array_foreach((json_t *)claims, n, claim)
-    {
+    json_array_foreach((json_t *)claims, n, claim) {
         if (strcmp(json_string_value(json_object_get(claim, "better")), better) == 0 &&
             strcmp(json_string_value(json_object_get(claim, "worse")), worse) == 0)
             return claim;
@@ -277,8 +276,7 @@ static void test_findings(void **state)
     find_everything(&made, &findings);
     assert_int_equal(json_array_size(json_object_get(findings, "experiments")), COUNT(everything));
     table = json_array_get(json_object_get(findings, "experiments"), 1);
-    json_array_foreach(json_object_get(table, "rows"), n, row)
-    {
+    json_array_foreach(json_object_get(table, "rows"), n, row) {
         const char *label = json_string_value(json_object_get(row, "label"));
         json_t *cell = json_array_get(json_object_get(row, "cells"), 2); /* NDCG@20 */
         bold += json_is_true(json_object_get(cell, "best"));
@@ -301,9 +299,9 @@ static const json_t *experiment_in(const json_t *findings, const char *name)
 {
     json_t *experiment;
     size_t n;
-    json_array_foreach(json_object_get(findings, "experiments"), n,
-                       experiment) if (strcmp(json_string_value(json_object_get(experiment, "name")), name) ==
-                                       0) return experiment;
+    json_array_foreach(json_object_get(findings, "experiments"), n, experiment)
+        if (strcmp(json_string_value(json_object_get(experiment, "name")), name) == 0)
+            return experiment;
     return NULL;
 }
 
@@ -311,9 +309,9 @@ static const json_t *series_in(const json_t *experiment, size_t panel, const cha
 {
     json_t *series, *panels = json_object_get(experiment, "panels");
     size_t n;
-    json_array_foreach(json_object_get(json_array_get(panels, panel), "series"), n,
-                       series) if (strcmp(json_string_value(json_object_get(series, "label")), label) ==
-                                   0) return series;
+    json_array_foreach(json_object_get(json_array_get(panels, panel), "series"), n, series)
+        if (strcmp(json_string_value(json_object_get(series, "label")), label) == 0)
+            return series;
     return NULL;
 }
 
@@ -353,15 +351,14 @@ static void test_figures(void **state)
     assert_non_null(series_in(experiment_in(findings, "annealing"), 0, "INMO-MF, no annealing"));
     row = json_array_get(json_object_get(experiment_in(findings, "time"), "bars"), 1);
     assert_near(number_in(row, "paper"), 8007, 1e-9);
-    json_array_foreach(json_object_get(experiment_in(findings, "table2"), "rows"), n,
-                       row) for (size_t k = 0; k < COUNT(kept); k++)
-        assert_non_null(json_object_get(json_object_get(row, "trained"), kept[k]) ||
-                                (k == 1 && strstr("EASE iALS GF-CF ItemKNN Popular",
-                                                  json_string_value(json_object_get(row, "label"))))
-                            ? row
-                            : NULL);
-    json_array_foreach(json_object_get(findings, "runs"), n, run)
-    {
+    json_array_foreach(json_object_get(experiment_in(findings, "table2"), "rows"), n, row)
+        for (size_t k = 0; k < COUNT(kept); k++)
+            assert_non_null(json_object_get(json_object_get(row, "trained"), kept[k]) ||
+                                    (k == 1 && strstr("EASE iALS GF-CF ItemKNN Popular",
+                                                      json_string_value(json_object_get(row, "label"))))
+                                ? row
+                                : NULL);
+    json_array_foreach(json_object_get(findings, "runs"), n, run) {
         const char *recipe = json_string_value(json_object_get(run, "recipe"));
         of_paper += strcmp(recipe, "paper:gowalla") == 0;
         assert_true(json_is_integer(json_object_get(run, "dim")));

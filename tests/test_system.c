@@ -161,8 +161,7 @@ static void test_golden(void **state)
     size_t n;
     json_t *golden;
     (void)state;
-    json_array_foreach(json_object_get(world.golden, "cases"), n, golden)
-    {
+    json_array_foreach(json_object_get(world.golden, "cases"), n, golden) {
         struct inmo_error error = {0};
         struct inmo_train_options options = options_of(golden);
         struct inmo_model *model = trained(&world.data, &options);

@@ -116,8 +116,7 @@ static enum inmo_status parse_header(struct inmo_tensorfile *file, size_t header
         return inmo_fail_memory(error, "the header of a file");
     if (status)
         return inmo_fail(error, INMO_FORMAT, "%s: the header cannot be read: %s", file->path, where.text);
-    json_object_foreach(json_object_get(file->header, "__metadata__"), key, value)
-    {
+    json_object_foreach(json_object_get(file->header, "__metadata__"), key, value) {
         if (!json_is_string(value))
             return inmo_fail(error, INMO_FORMAT, "%s: metadata \"%.200s\" is not a string", file->path, key);
     }
@@ -177,8 +176,7 @@ static enum inmo_status place_tensors(struct inmo_tensorfile *file, size_t heade
     file->tensor = inmo_alloc(json_object_size(file->header), sizeof *file->tensor);
     if (!file->tensor)
         return inmo_fail_memory(error, "the list of arrays in a file");
-    json_object_foreach(file->header, name, entry)
-    {
+    json_object_foreach(file->header, name, entry) {
         struct inmo_tensor *tensor = &file->tensor[file->tensor_count];
         int is_gap = inmo_starts_with(name, INMO_TENSORFILE_PAD);
         if (strcmp(name, "__metadata__") == 0)

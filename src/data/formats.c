@@ -105,8 +105,7 @@ static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
     const char *key;
     json_t *value;
     memset(member, 0, INMO_ROLES * sizeof *member);
-    json_object_foreach(object, key, value)
-    {
+    json_object_foreach(object, key, value) {
         enum inmo_role role = inmo_role_of_name(key, strlen(key));
         int64_t time;
         if (role == INMO_ROLE_NONE)

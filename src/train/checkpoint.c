@@ -228,8 +228,7 @@ static enum inmo_status load_record(struct inmo_trainer *trainer, const struct i
         status = inmo_fail_memory(error, "the training record");
     else if (status || json_array_size(parsed) - has_chosen(parsed) != (size_t)trainer->epoch)
         status = bad(path, "record", error);
-    json_array_foreach(parsed, index, entry)
-    {
+    json_array_foreach(parsed, index, entry) {
         if (!json_is_object(entry) && !status)
             status = bad(path, "record", error);
     }

@@ -134,8 +134,7 @@ static const char *difference(json_t *found, json_t *expected, json_t **found_va
 {
     const char *key, *inner;
     json_t *value;
-    json_object_foreach(expected, key, value)
-    {
+    json_object_foreach(expected, key, value) {
         json_t *other = json_object_get(found, key);
         if (json_equal(other, value))
             continue;
