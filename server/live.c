@@ -102,6 +102,8 @@ void live_apply(struct live *live, const struct store_change *changes, size_t co
         enum inmo_status before = status; /* what cannot be applied must not keep others from it */
         enum ledger_effect effect;
         const char *user, *item;
+        if (!changes[n].seq) /* it changed nothing */
+            continue;
         status = ledger_apply(live->ledger, &changes[n], &effect, &user, &item, &error);
         if (!status && effect != LEDGER_NOTHING && !deeds_add(&deeds, effect, user, item, changes[n].seq))
             status = inmo_fail_memory(&error, "an event");

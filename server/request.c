@@ -359,6 +359,15 @@ void request_write(struct request *request, void (*written)(struct request *requ
     }
 }
 
+void request_again(struct request *request)
+{
+    json_decref(request->json);
+    request->json = NULL;
+    request->job.count = 0;
+    request->in_background = 0;
+    request->state = REQUEST_NEW; /* which http.c finds when the connection is woken */
+}
+
 /* ---- In the background --------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t background_lock = PTHREAD_MUTEX_INITIALIZER;

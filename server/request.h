@@ -111,6 +111,8 @@ struct store_change *request_change(struct request *request);
 /* Hands all of them to the writer; written is called by its thread when they are durable, unless they failed: then
  * the failure is the answer. */
 void request_write(struct request *request, void (*written)(struct request *request));
+/* Called by written instead of an answer: the route runs once more, from the beginning. */
+void request_again(struct request *request);
 
 /* The changes are done with; another set may follow. */
 void request_drop_changes(struct request *request);

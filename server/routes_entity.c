@@ -59,24 +59,33 @@ void route_put_items(struct request *request)
 
 /* ---- One ----------------------------------------------------------------------------------------------------- */
 
+struct stored {
+    struct inmo_text text; /* as JSON */
+    int64_t seq;
+};
+
 static int put_user_row(void *context, const struct store_user *user)
 {
-    entity_put_user(context, user);
+    struct stored *stored = context;
+    entity_put_user(&stored->text, user);
+    stored->seq = user->seq;
     return 1;
 }
 
 static int put_item_row(void *context, const struct store_item *item)
 {
-    entity_put_item(context, item);
+    struct stored *stored = context;
+    entity_put_item(&stored->text, item);
+    stored->seq = item->seq;
     return 1;
 }
 
-/* Fills text with the stored user or item. 0: answered with an error. */
-static int read_user(struct request *request, struct inmo_text *text)
+/* What is stored of the user or the item. 0: answered with an error. The text is the caller's to free. */
+static int read_user(struct request *request, struct stored *stored)
 {
     struct inmo_error error = {0};
     int found = 0;
-    if (store_user(request->server->store, request->param[0], put_user_row, text, &found, &error))
+    if (store_user(request->server->store, request->param[0], put_user_row, stored, &found, &error))
         request_fail_status(request, &error);
     else if (!found)
         request_fail(request, 404, "NOT_FOUND", NULL, "there is no user %.200s", request->param[0]);
@@ -85,11 +94,11 @@ static int read_user(struct request *request, struct inmo_text *text)
     return 0;
 }
 
-static int read_item(struct request *request, struct inmo_text *text)
+static int read_item(struct request *request, struct stored *stored)
 {
     struct inmo_error error = {0};
     int found = 0;
-    if (store_item(request->server->store, request->param[0], put_item_row, text, &found, &error))
+    if (store_item(request->server->store, request->param[0], put_item_row, stored, &found, &error))
         request_fail_status(request, &error);
     else if (!found)
         request_fail(request, 404, "NOT_FOUND", NULL, "there is no item %.200s", request->param[0]);
@@ -98,56 +107,94 @@ static int read_item(struct request *request, struct inmo_text *text)
     return 0;
 }
 
+static void answer_stored(struct request *request, int (*read)(struct request *request, struct stored *stored))
+{
+    struct stored stored = {0};
+    if (read(request, &stored)) {
+        inmo_text_free(&request->out);
+        request->out = stored.text;
+        request_answer(request, 200);
+    } else {
+        inmo_text_free(&stored.text);
+    }
+}
+
 void route_get_user(struct request *request)
 {
-    if (read_user(request, &request->out))
-        request_answer(request, 200);
+    answer_stored(request, read_user);
 }
 
 void route_get_item(struct request *request)
 {
-    if (read_item(request, &request->out))
-        request_answer(request, 200);
+    answer_stored(request, read_item);
 }
 
-/* What is stored, with the members of patch in place of its own; NULL: answered. It replaces request->json. */
-static json_t *merged(struct request *request, int (*read)(struct request *request, struct inmo_text *text),
-                      const char *id_field, const json_t *patch)
-{
-    struct inmo_text text = {0};
-    json_t *stored = NULL, *id = NULL;
+/* ---- Parts of one -------------------------------------------------------------------------------------------- */
 
-    if (read(request, &text)) {
-        if (inmo_json_parse(text.data, text.length, 0, &stored, NULL) || !(id = json_string(request->param[0])) ||
-            json_object_update(stored, (json_t *)patch) || json_object_set(stored, id_field, id)) {
+/* What is stored, with the members of patch in place of its own, and its seq; NULL: answered. It replaces
+ * request->json. */
+static json_t *merged(struct request *request, int (*read)(struct request *request, struct stored *stored),
+                      const char *id_field, const json_t *patch, int64_t *seq)
+{
+    struct stored found = {0};
+    json_t *whole = NULL, *id = NULL;
+
+    if (read(request, &found)) {
+        if (inmo_json_parse(found.text.data, found.text.length, 0, &whole, NULL) ||
+            !(id = json_string(request->param[0])) || json_object_update(whole, (json_t *)patch) ||
+            json_object_set(whole, id_field, id)) {
             request_fail_memory(request);
-            json_decref(stored);
-            stored = NULL;
+            json_decref(whole);
+            whole = NULL;
         }
     }
     json_decref(id);
-    inmo_text_free(&text);
-    if (stored) {
+    inmo_text_free(&found.text);
+    *seq = found.seq;
+    if (whole) {
         json_decref(request->json);
-        request->json = stored;
+        request->json = whole;
     }
-    return stored;
+    return whole;
+}
+
+/* Somebody else changed it after it was read: reads it again. Each time another one has come through, so this
+ * ends. */
+static void answer_or_repeat(struct request *request)
+{
+    if (request->job.affected)
+        answer_affected(request);
+    else
+        request_again(request);
 }
 
 void route_patch_user(struct request *request)
 {
+    int64_t seq;
     json_t *patch = request_json(request, JSON_OBJECT);
-    json_t *whole = patch ? merged(request, read_user, "UserId", patch) : NULL;
-    if (whole && entity_take_user(request, whole, -1))
-        request_write(request, answer_affected);
+    json_t *whole = patch ? merged(request, read_user, "UserId", patch, &seq) : NULL;
+    if (whole && entity_take_user(request, whole, -1)) {
+        request->change[0].user.seq = seq;
+        request_write(request, answer_or_repeat);
+    }
+}
+
+/* Writes the item in place of the one with that seq. */
+static void replace_item(struct request *request, const json_t *whole, int64_t seq)
+{
+    if (entity_take_item(request, whole, -1)) {
+        request->change[0].item.seq = seq;
+        request_write(request, answer_or_repeat);
+    }
 }
 
 void route_patch_item(struct request *request)
 {
+    int64_t seq;
     json_t *patch = request_json(request, JSON_OBJECT);
-    json_t *whole = patch ? merged(request, read_item, "ItemId", patch) : NULL;
-    if (whole && entity_take_item(request, whole, -1))
-        request_write(request, answer_affected);
+    json_t *whole = patch ? merged(request, read_item, "ItemId", patch, &seq) : NULL;
+    if (whole)
+        replace_item(request, whole, seq);
 }
 
 void route_delete_user(struct request *request)
@@ -175,7 +222,9 @@ void route_delete_item(struct request *request)
 /* The item with the category added or removed. */
 static void change_category(struct request *request, int add)
 {
-    json_t *none = request->json = json_object(), *whole = none ? merged(request, read_item, "ItemId", none) : NULL;
+    int64_t seq;
+    json_t *none = request->json = json_object();
+    json_t *whole = none ? merged(request, read_item, "ItemId", none, &seq) : NULL;
     json_t *categories = json_object_get(whole, "Categories");
     size_t n = 0;
 
@@ -190,8 +239,7 @@ static void change_category(struct request *request, int add)
         json_array_append_new(categories, json_string(request->param[1]));
     else if (!add && n < json_array_size(categories))
         json_array_remove(categories, n);
-    if (entity_take_item(request, whole, -1))
-        request_write(request, answer_affected);
+    replace_item(request, whole, seq);
 }
 
 void route_put_category(struct request *request)

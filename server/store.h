@@ -56,8 +56,9 @@ enum store_deed {
     STORE_ADD_FEEDBACK,    /* keeps what is there: POST */
     STORE_PUT_FEEDBACK,    /* replaces time and comment: PUT */
     STORE_DELETE_FEEDBACK, /* of (type, user, item); type NULL: of all types */
-    STORE_PUT_ITEM,        /* inserts or replaces */
-    STORE_DELETE_ITEM,     /* with its feedback */
+    /* inserts or replaces; with a seq in item only what still has that seq (user likewise) */
+    STORE_PUT_ITEM,
+    STORE_DELETE_ITEM, /* with its feedback */
     STORE_PUT_USER,
     STORE_DELETE_USER,
 };
@@ -69,8 +70,9 @@ struct store_change {
     struct store_user user;
     /* Set by store_write and by store_changes: */
     int64_t seq;  /* 0 for an event that was there already */
-    int affected; /* rows: 0 when nothing changed (an event that was there, a deletion of what was not; the latter
-                     leaves its tombstone all the same: a model may know what the store does not) */
+    int affected; /* rows: 0 when nothing changed (an event that was there, an item that no longer has the seq, a
+                     deletion of what was not; the latter leaves its tombstone all the same: a model may know what
+                     the store does not) */
 };
 
 /* url: the path of a file, or postgresql://... A file that is not there is made, unless must_exist. read_only:

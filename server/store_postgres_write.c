@@ -58,7 +58,7 @@ static const char *filled(const char *text)
     return text && *text ? text : NULL;
 }
 
-enum { MOST_ARRAYS = 6 };
+enum { MOST_ARRAYS = 7 };
 
 /* Runs a statement over the arrays, which it ends, and the last number given out as the last parameter. */
 static enum inmo_status run_arrays(struct writing *w, const char *sql, struct inmo_text *array, int count,
@@ -127,11 +127,11 @@ static const char put_events[] =
            "SELECT ord, seq, was FROM n";
 static const char put_items[] =
     "WITH d AS (SELECT DISTINCT ON (id) * FROM unnest($1::text[], $2::boolean[], $3::bigint[], $4::text[], "
-    "$5::text[], "
-    "$6::text[]) WITH ORDINALITY AS e(id, hidden, time, categories, labels, comment, ord) ORDER BY id, ord DESC), "
-    "n AS MATERIALIZED (SELECT d.*, $7::bigint + row_number() OVER (ORDER BY ord) AS seq, "
-    "(SELECT i.num FROM inmo.items i WHERE " POSTGRES_SAME(
-        "i.id", "d.id") ") AS num FROM d), "
+    "$5::text[], $6::text[], $7::bigint[]) WITH ORDINALITY "
+    "AS e(id, hidden, time, categories, labels, comment, replaces, ord) ORDER BY id, ord DESC), "
+    "n AS MATERIALIZED (SELECT d.*, $8::bigint + row_number() OVER (ORDER BY ord) AS seq, i.num AS num "
+    "FROM d LEFT JOIN inmo.items i ON " POSTGRES_SAME(
+        "i.id", "d.id") " WHERE d.replaces = 0 OR d.replaces = i.seq), "
                         "p AS (UPDATE inmo.items i SET seq = n.seq, hidden = n.hidden, time = n.time, categories = "
                         "n.categories, "
                         "labels = n.labels, comment = n.comment FROM n WHERE i.num = n.num), "
@@ -139,11 +139,11 @@ static const char put_items[] =
                         "SELECT id, seq, hidden, time, categories, labels, comment FROM n WHERE num IS NULL) "
                         "SELECT ord, seq, num IS NOT NULL FROM n";
 static const char put_users[] =
-    "WITH d AS (SELECT DISTINCT ON (id) * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) "
-    "WITH ORDINALITY AS e(id, labels, subscribe, comment, ord) ORDER BY id, ord DESC), "
-    "n AS MATERIALIZED (SELECT d.*, $5::bigint + row_number() OVER (ORDER BY ord) AS seq, "
-    "(SELECT u.num FROM inmo.users u WHERE " POSTGRES_SAME(
-        "u.id", "d.id") ") AS num FROM d), "
+    "WITH d AS (SELECT DISTINCT ON (id) * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], "
+    "$5::bigint[]) WITH ORDINALITY AS e(id, labels, subscribe, comment, replaces, ord) ORDER BY id, ord DESC), "
+    "n AS MATERIALIZED (SELECT d.*, $6::bigint + row_number() OVER (ORDER BY ord) AS seq, u.num AS num "
+    "FROM d LEFT JOIN inmo.users u ON " POSTGRES_SAME(
+        "u.id", "d.id") " WHERE d.replaces = 0 OR d.replaces = u.seq), "
                         "p AS (UPDATE inmo.users u SET seq = n.seq, labels = n.labels, subscribe = n.subscribe, "
                         "comment = n.comment "
                         "FROM n WHERE u.num = n.num), "
@@ -216,7 +216,7 @@ static enum inmo_status write_feedback(struct writing *w, struct store_change *c
 static enum inmo_status write_items(struct writing *w, struct store_change *changes, size_t count,
                                     struct inmo_error *error)
 {
-    struct inmo_text array[6] = {{0}};
+    struct inmo_text array[7] = {{0}};
     PGresult *result = NULL;
     enum inmo_status status;
 
@@ -228,12 +228,13 @@ static enum inmo_status write_items(struct writing *w, struct store_change *chan
         add_element(&array[3], filled(item->categories));
         add_element(&array[4], filled(item->labels));
         add_element(&array[5], filled(item->comment));
+        add_number(&array[6], item->seq, 0);
     }
-    status = run_arrays(w, put_items, array, 6, &result, error);
+    status = run_arrays(w, put_items, array, 7, &result, error);
     if (!status)
         w->items += take_rows(w, result, changes);
     PQclear(result);
-    for (int n = 0; n < 6; n++)
+    for (int n = 0; n < 7; n++)
         inmo_text_free(&array[n]);
     return status;
 }
@@ -241,7 +242,7 @@ static enum inmo_status write_items(struct writing *w, struct store_change *chan
 static enum inmo_status write_users(struct writing *w, struct store_change *changes, size_t count,
                                     struct inmo_error *error)
 {
-    struct inmo_text array[4] = {{0}};
+    struct inmo_text array[5] = {{0}};
     PGresult *result = NULL;
     enum inmo_status status;
 
@@ -251,12 +252,13 @@ static enum inmo_status write_users(struct writing *w, struct store_change *chan
         add_element(&array[1], filled(user->labels));
         add_element(&array[2], filled(user->subscribe));
         add_element(&array[3], filled(user->comment));
+        add_number(&array[4], user->seq, 0);
     }
-    status = run_arrays(w, put_users, array, 4, &result, error);
+    status = run_arrays(w, put_users, array, 5, &result, error);
     if (!status)
         w->users += take_rows(w, result, changes);
     PQclear(result);
-    for (int n = 0; n < 4; n++)
+    for (int n = 0; n < 5; n++)
         inmo_text_free(&array[n]);
     return status;
 }
@@ -347,6 +349,13 @@ static enum inmo_status delete_side(struct writing *w, struct store_change *chan
 
 /* ---- Transactions -------------------------------------------------------------------------------------------- */
 
+/* Whether it replaces one version only: then it is a run of its own, after which the row has another seq. */
+static int is_conditional(const struct store_change *change)
+{
+    return (change->deed == STORE_PUT_ITEM && change->item.seq) ||
+           (change->deed == STORE_PUT_USER && change->user.seq);
+}
+
 /* All changes, by runs of one kind. */
 static enum inmo_status apply(struct writing *w, struct store_change *changes, size_t count,
                               struct inmo_error *error)
@@ -356,10 +365,12 @@ static enum inmo_status apply(struct writing *w, struct store_change *changes, s
     for (size_t first = 0, end; !status && first < count; first = end) {
         struct store_change *run = &changes[first];
         int is_put = run->deed == STORE_PUT_FEEDBACK || run->deed == STORE_PUT_ITEM || run->deed == STORE_PUT_USER;
-        for (end = first; end < count && changes[end].deed == run->deed; end++) {
+        end = first;
+        do {
             changes[end].seq = 0;
             changes[end].affected = 0;
-        }
+        } while (++end < count && changes[end].deed == run->deed && !is_conditional(run) &&
+                 !is_conditional(&changes[end]));
         switch (run->deed) {
         case STORE_ADD_FEEDBACK:
         case STORE_PUT_FEEDBACK: status = write_feedback(w, run, end - first, error); break;
@@ -371,7 +382,7 @@ static enum inmo_status apply(struct writing *w, struct store_change *changes, s
                      : run->deed == STORE_DELETE_USER   ? delete_side(w, run, 1, run->user.id, error)
                                                         : delete_side(w, run, 0, run->item.id, error);
         }
-        for (size_t n = first; is_put && n < end; n++)
+        for (size_t n = first; is_put && !is_conditional(run) && n < end; n++)
             if (!changes[n].affected) { /* replaced by a later one of the same run */
                 changes[n].affected = 1;
                 changes[n].seq = w->seq;

@@ -12,9 +12,11 @@ static const char *const sql[WRITE_COUNT] = {
     [WRITE_FEEDBACK] = "INSERT INTO feedback(seq, user, item, type, time, comment) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
     [WRITE_TYPE] = "INSERT INTO type(num, id) VALUES(?1, ?2)",
     [WRITE_USER] = "INSERT OR REPLACE INTO user(num, id, seq, labels, subscribe, comment) "
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+                   "WHERE ?7 = 0 OR ?7 = (SELECT seq FROM user WHERE num = ?1)",
     [WRITE_ITEM] = "INSERT OR REPLACE INTO item(num, id, seq, hidden, time, categories, labels, comment) "
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 "
+                   "WHERE ?9 = 0 OR ?9 = (SELECT seq FROM item WHERE num = ?1)",
     [WRITE_GONE] = "INSERT OR REPLACE INTO gone(seq, deed, type, user, item) VALUES(?1, ?2, ?3, ?4, ?5)",
     [WRITE_DELETE_FEEDBACK] = "DELETE FROM feedback WHERE seq = ?1",
     [WRITE_DELETE_USER] = "DELETE FROM user WHERE num = ?1",
@@ -60,46 +62,52 @@ static enum inmo_status run_number(struct store_sqlite *store, int which, int64_
 
 /* ---- Changes ------------------------------------------------------------------------------------------------- */
 
-static enum inmo_status put_user(struct store_sqlite *store, const struct store_user *user, int32_t number,
-                                 struct inmo_error *error)
+/* The row of a user or an item is bound, but for its number and seq: writes it, unless it should replace one that
+ * is no longer there. *written: its seq, or 0. */
+static enum inmo_status put_row(struct store_sqlite *store, int which, struct sqlite_ids *ids, int32_t number,
+                                int64_t *total, int64_t *written, struct inmo_error *error)
 {
-    sqlite3_stmt *statement = store->statement[WRITE_USER];
     enum inmo_status status;
 
-    sqlite3_bind_int64(statement, 1, store->user.row[number]);
-    sqlite3_bind_text(statement, 2, user->id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 3, ++store->totals.seq);
-    bind_text(statement, 4, user->labels);
-    bind_text(statement, 5, user->subscribe);
-    bind_text(statement, 6, user->comment);
-    status = run(store, WRITE_USER, error);
-    if (!status && !store->user.present[number]) {
-        store->totals.users++;
-        status = store_sqlite_set_present(store, &store->user, number, 1, error);
+    sqlite3_bind_int64(store->statement[which], 1, ids->row[number]);
+    sqlite3_bind_int64(store->statement[which], 3, store->totals.seq + 1);
+    status = run(store, which, error);
+    *written = 0;
+    if (!status && sqlite3_changes(store->db) > 0) {
+        *written = ++store->totals.seq;
+        *total += !ids->present[number];
+        if (!ids->present[number])
+            status = store_sqlite_set_present(store, ids, number, 1, error);
     }
     return status;
 }
 
+static enum inmo_status put_user(struct store_sqlite *store, const struct store_user *user, int32_t number,
+                                 int64_t *written, struct inmo_error *error)
+{
+    sqlite3_stmt *statement = store->statement[WRITE_USER];
+
+    sqlite3_bind_text(statement, 2, user->id, -1, SQLITE_STATIC);
+    bind_text(statement, 4, user->labels);
+    bind_text(statement, 5, user->subscribe);
+    bind_text(statement, 6, user->comment);
+    sqlite3_bind_int64(statement, 7, user->seq);
+    return put_row(store, WRITE_USER, &store->user, number, &store->totals.users, written, error);
+}
+
 static enum inmo_status put_item(struct store_sqlite *store, const struct store_item *item, int32_t number,
-                                 struct inmo_error *error)
+                                 int64_t *written, struct inmo_error *error)
 {
     sqlite3_stmt *statement = store->statement[WRITE_ITEM];
-    enum inmo_status status;
 
-    sqlite3_bind_int64(statement, 1, store->item.row[number]);
     sqlite3_bind_text(statement, 2, item->id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 3, ++store->totals.seq);
     sqlite3_bind_int(statement, 4, item->hidden != 0);
     bind_time(statement, 5, item->time);
     bind_text(statement, 6, item->categories);
     bind_text(statement, 7, item->labels);
     bind_text(statement, 8, item->comment);
-    status = run(store, WRITE_ITEM, error);
-    if (!status && !store->item.present[number]) {
-        store->totals.items++;
-        status = store_sqlite_set_present(store, &store->item, number, 1, error);
-    }
-    return status;
+    sqlite3_bind_int64(statement, 9, item->seq);
+    return put_row(store, WRITE_ITEM, &store->item, number, &store->totals.items, written, error);
 }
 
 static enum inmo_status need_type(struct store_sqlite *store, const char *id, int32_t *number,
@@ -141,17 +149,18 @@ static enum inmo_status put_feedback(struct store_sqlite *store, struct store_ch
 {
     const struct store_feedback *feedback = &change->feedback;
     int32_t user = 0, item = 0, type = 0;
-    int64_t before = 0;
+    int64_t before = 0, made;
     enum inmo_status status = need_type(store, feedback->type, &type, error);
 
     if (!status)
         status = store_sqlite_need(store, &store->user, feedback->user, &user, error);
     if (!status && !store->user.present[user])
-        status = put_user(store, &(struct store_user){.id = feedback->user}, user, error);
+        status = put_user(store, &(struct store_user){.id = feedback->user}, user, &made, error);
     if (!status)
         status = store_sqlite_need(store, &store->item, feedback->item, &item, error);
     if (!status && !store->item.present[item])
-        status = put_item(store, &(struct store_item){.id = feedback->item, .time = STORE_NO_TIME}, item, error);
+        status =
+            put_item(store, &(struct store_item){.id = feedback->item, .time = STORE_NO_TIME}, item, &made, error);
     if (!status)
         before = store_sqlite_entry(&store->index, user, item, type);
     if (status || (before && change->deed == STORE_ADD_FEEDBACK))
@@ -258,16 +267,14 @@ static enum inmo_status apply(struct store_sqlite *store, struct store_change *c
     case STORE_PUT_ITEM:
         status = store_sqlite_need(store, &store->item, change->item.id, &number, error);
         if (!status)
-            status = put_item(store, &change->item, number, error);
-        change->affected = 1;
-        change->seq = store->totals.seq;
+            status = put_item(store, &change->item, number, &change->seq, error);
+        change->affected = change->seq > 0;
         break;
     case STORE_PUT_USER:
         status = store_sqlite_need(store, &store->user, change->user.id, &number, error);
         if (!status)
-            status = put_user(store, &change->user, number, error);
-        change->affected = 1;
-        change->seq = store->totals.seq;
+            status = put_user(store, &change->user, number, &change->seq, error);
+        change->affected = change->seq > 0;
         break;
     case STORE_DELETE_ITEM: status = delete_side(store, change, &store->item, change->item.id, error); break;
     case STORE_DELETE_USER: status = delete_side(store, change, &store->user, change->user.id, error); break;

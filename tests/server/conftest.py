@@ -3,6 +3,7 @@
 INMO_PROGRAM names the program; INMO_SLOW (a factor) stretches time limits for builds with sanitizers.
 """
 
+import concurrent.futures
 import http.client
 import json
 import os
@@ -23,6 +24,36 @@ def run(*words, **more):
     done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=300 * SLOW, check=False, **more)
     assert done.returncode == 0, f"inmo {' '.join(map(str, words))}: {done.stderr}"
     return done.stdout
+
+
+def together(works):
+    """Runs each of the functions on a thread of its own, all at once; what they raised is raised."""
+    with concurrent.futures.ThreadPoolExecutor(len(works)) as pool:
+        for done in [pool.submit(work) for work in works]:
+            done.result()
+
+
+def patch_together(servers, item, times=20):
+    """Each of six clients adds its categories to one item, and another field changes all the while: nothing is lost."""
+
+    def add(server, name):
+        connection = server.connect()
+        for n in range(times):
+            connection.request("PUT", f"/api/item/{item}/category/{name}-{n}")
+            answer = connection.getresponse()
+            assert answer.read() and answer.status == 200
+
+    def comment(server):
+        connection = server.connect()
+        for n in range(times):
+            connection.request("PATCH", f"/api/item/{item}", json.dumps({"Comment": f"comment {n}"}))
+            answer = connection.getresponse()
+            assert answer.read() and answer.status == 200
+
+    together([lambda n=n: add(servers[n % len(servers)], n) for n in range(6)] + [lambda: comment(servers[-1])])
+    found = servers[0].get(f"/api/item/{item}")
+    assert sorted(found["Categories"]) == sorted(f"{name}-{n}" for name in range(6) for n in range(times))
+    assert found["Comment"] == f"comment {times - 1}"
 
 
 def quoted(text):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import quoted
+from conftest import patch_together, quoted
 
 
 def error(server, method, path, status, code, field=None, **more):
@@ -43,6 +43,12 @@ def test_users_items_and_feedback_in_gorses_shape(serve):
     assert server.get("/api/item/i/feedback") == []  # a person's events go with the person
     assert server.ask("DELETE", "/api/item/i")[1] == {"RowAffected": 1}
     error(server, "GET", "/api/item/i", 404, "NOT_FOUND")
+
+
+def test_changes_of_one_item_at_once_are_all_kept(serve):
+    server = serve("--first-events", "0")
+    server.post("/api/item", {"ItemId": "x", "Timestamp": ""})
+    patch_together([server], "x")
 
 
 def test_pages_by_cursor_are_complete_and_without_repeats(serve):

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from conftest import SLOW
+from conftest import SLOW, patch_together
 
 ADDRESS = os.environ.get("INMO_TEST_POSTGRES") and "postgresql:///postgres"
 pytestmark = pytest.mark.skipif(not ADDRESS, reason="needs PostgreSQL (with_postgres.sh)")
@@ -52,6 +52,8 @@ def test_two_servers_and_changes_of_one_item(serve, tmp_path):
     assert a.ask("PATCH", "/api/item/nothing", {"IsHidden": True})[0] == 404
     found = a.get("/api/item/x")
     assert found["IsHidden"] and found["Categories"] == ["c", "d"] and found["Comment"] == "X"
+    a.post("/api/item", {"ItemId": "z", "Timestamp": ""})
+    patch_together([a, b], "z")
     a.feedback(("u", "y"))
     b.wait_for(lambda: [row["Id"] for row in b.get("/api/popular")] == ["y"])
     assert len(b.get("/api/user/u/feedback")) == 1 and b.get("/api/users")["Users"][0]["UserId"] == "u"

@@ -302,6 +302,54 @@ static void one_user_or_item_is_found_or_not(void **state)
     store_close(store);
 }
 
+static int take_seq_of_item(void *context, const struct store_item *item)
+{
+    *(int64_t *)context = item->seq;
+    return 1;
+}
+
+static int take_seq_of_user(void *context, const struct store_user *user)
+{
+    *(int64_t *)context = user->seq;
+    return 1;
+}
+
+/* Two who read the same version and change it: only the first one may. */
+static void what_was_changed_meanwhile_is_not_replaced(void **state)
+{
+    struct store *store = opened(fresh_url());
+    struct inmo_error error = {0};
+    struct written out = {0};
+    struct store_change both[2] = {
+        {.deed = STORE_PUT_ITEM, .item = {.id = "tea", .time = STORE_NO_TIME, .categories = "[\"first\"]"}},
+        {.deed = STORE_PUT_ITEM, .item = {.id = "tea", .time = STORE_NO_TIME, .categories = "[\"second\"]"}}};
+    struct store_counts before, after;
+    int64_t seq = 0, last = 0;
+    int found = 0;
+    (void)state;
+    wrote(store, added("like", "ann", "tea"));
+    must(store_item(store, "tea", take_seq_of_item, &seq, &found, &error));
+    must(store_count(store, &before, &error));
+    both[0].item.seq = both[1].item.seq = seq;
+    must(store_write(store, both, 2, &error));
+    assert_true(both[0].affected == 1 && both[0].seq > seq);
+    assert_true(both[1].affected == 0 && both[1].seq == 0);
+    must(store_last(store, &last, &error));
+    assert_int_equal(last, both[0].seq);
+    must(store_item(store, "tea", note_item, &out, &found, &error));
+    assert_string_equal(out.text, "tea [\"first\"]");
+    must(store_user(store, "ann", take_seq_of_user, &seq, &found, &error));
+    assert_int_equal(wrote(store, (struct store_change){.deed = STORE_PUT_USER, .user = {seq, "ann"}}), 1);
+    assert_int_equal(wrote(store, (struct store_change){.deed = STORE_PUT_USER, .user = {seq, "ann"}}), 0);
+    /* Nor does it come back if it was deleted meanwhile. */
+    assert_int_equal(wrote(store, (struct store_change){.deed = STORE_PUT_USER, .user = {seq, "nobody"}}), 0);
+    must(store_user(store, "nobody", take_seq_of_user, &seq, &found, &error));
+    assert_false(found);
+    must(store_count(store, &after, &error));
+    assert_true(after.users == before.users && after.items == before.items);
+    store_close(store);
+}
+
 static void a_scan_can_be_stopped_and_the_store_goes_on(void **state)
 {
     struct store *store = opened(fresh_url());
@@ -410,6 +458,7 @@ int main(void)
         cmocka_unit_test(ids_are_any_text_in_order_of_their_bytes),
         cmocka_unit_test(feedback_is_paged_by_type_user_and_item),
         cmocka_unit_test(one_user_or_item_is_found_or_not),
+        cmocka_unit_test(what_was_changed_meanwhile_is_not_replaced),
         cmocka_unit_test(a_scan_can_be_stopped_and_the_store_goes_on),
         cmocka_unit_test(readers_beside_the_writer_miss_nothing),
     };
