@@ -19,7 +19,7 @@
 
 enum { READER_BODY = 4 << 20 };
 /* An address may have three ids of 4096 bytes, each byte as %XX: 36 KB. */
-enum { HEADER_LIMIT = 64 << 10, STREAM_BLOCK = 1 << 16 };
+enum { HEADER_LIMIT = 64 << 10 };
 
 /* ---- Addresses ----------------------------------------------------------------------------------------------- */
 
@@ -28,92 +28,6 @@ int http_is_loopback(const char *host)
     struct in_addr address;
     return !strcmp(host, "localhost") || !strcmp(host, "::1") ||
            (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
-}
-
-/* ---- Sending ------------------------------------------------------------------------------------------------- */
-
-static void add_header(struct MHD_Response *response, const char *name, const char *value)
-{
-    if (value)
-        MHD_add_response_header(response, name, value);
-}
-
-static ssize_t send_piece(void *context, uint64_t position, char *buffer, size_t most)
-{
-    struct call *call = context;
-    size_t some;
-    (void)position;
-    while (call->sent == call->piece.length) {
-        int more;
-        call->piece.length = call->sent = 0;
-        more = export_more(&call->request, &call->piece);
-        if (more <= 0)
-            return more ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
-    }
-    some = call->piece.length - call->sent < most ? call->piece.length - call->sent : most;
-    memcpy(buffer, call->piece.data + call->sent, some);
-    call->sent += some;
-    return (ssize_t)some;
-}
-
-static struct MHD_Response *make_response(struct call *call)
-{
-    struct request *request = &call->request;
-    struct MHD_Response *response;
-    if (request->state == REQUEST_STREAMS)
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, send_piece, call, NULL);
-    if (request->fixed)
-        return MHD_create_response_from_buffer(request->fixed_size, (void *)request->fixed, MHD_RESPMEM_PERSISTENT);
-    response = MHD_create_response_from_buffer_with_free_callback(
-        request->out.length, request->out.data ? request->out.data : (void *)"",
-        request->out.data ? inmo_free : NULL);
-    if (response)
-        request->out = (struct inmo_text){0}; /* the response's now */
-    return response;
-}
-
-static enum MHD_Result respond(struct call *call)
-{
-    struct request *request = &call->request;
-    const char *known =
-        request->etag ? MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, "If-None-Match") : NULL;
-    enum MHD_Result result = MHD_NO;
-    struct MHD_Response *response;
-    char retry[32];
-
-    if (known && !strcmp(known, request->etag)) {
-        request->status = 304;
-        request->fixed_size = 0;
-    }
-    response = make_response(call);
-    if (!response)
-        return MHD_NO;
-    add_header(response, "Content-Type", request->out_type);
-    add_header(response, "X-Content-Type-Options", "nosniff");
-    add_header(response, "Cache-Control", request->etag ? "no-cache" : "no-store");
-    add_header(response, "ETag", request->etag);
-    add_header(response, "Allow", request->allow);
-    if (request->fixed) {
-        add_header(response, "Content-Security-Policy",
-                   "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'");
-        add_header(response, "Referrer-Policy", "no-referrer");
-    }
-    if (request->status == 401)
-        add_header(response, "WWW-Authenticate", "ApiKey");
-    if (request->retry_after > 0) {
-        snprintf(retry, sizeof retry, "%d", request->retry_after < 1 ? 1 : (int)(request->retry_after + 0.999));
-        add_header(response, "Retry-After", retry);
-    }
-    if (request->server->options->allow_origin) {
-        add_header(response, "Access-Control-Allow-Origin", request->server->options->allow_origin);
-        add_header(response, "Access-Control-Allow-Headers", "X-API-Key, Authorization, Content-Type");
-        add_header(response, "Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE");
-    }
-    if (request->close_after)
-        add_header(response, "Connection", "close");
-    result = MHD_queue_response(call->connection, (unsigned)request->status, response);
-    MHD_destroy_response(response);
-    return result;
 }
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
@@ -282,7 +196,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         /* Refused: answered before the body is sent, if there is one, and then the connection ends. */
         if (call->request.state == REQUEST_ANSWERED) {
             call->request.close_after = has_body(call);
-            return respond(call);
+            return http_respond(call);
         }
         return MHD_YES;
     }
@@ -299,7 +213,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         if (request->suspended)
             return MHD_YES; /* another thread has it now, and wakes the connection */
     }
-    return respond(call);
+    return http_respond(call);
 }
 
 static void completed(void *context, struct MHD_Connection *connection, void **place,

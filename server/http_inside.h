@@ -1,4 +1,5 @@
-/* http_inside.h - what http.c (requests) and http_wire.c (connections, certificates) share. */
+/* http_inside.h - what http.c (requests), http_send.c (answers) and http_wire.c (connections,
+ * certificates) share. */
 #ifndef INMO_SERVER_HTTP_INSIDE_H
 #define INMO_SERVER_HTTP_INSIDE_H
 
@@ -30,6 +31,7 @@ struct call {
     double began;
     struct inmo_text piece; /* of an answer that is sent piece by piece */
     size_t sent;
+    int fetched, more; /* whether a piece has come that nobody has looked at, and what export_more said of it */
 };
 
 struct certificate {
@@ -47,6 +49,9 @@ struct http {
     struct certificate *certificate; /* the present one */
     int listening, quiet;
 };
+
+/* Queues the answer that the request has. */
+enum MHD_Result http_respond(struct call *call);
 
 /* libmicrohttpd's certificate callback has no context. */
 extern struct http *http_current;

@@ -68,8 +68,8 @@ def test_a_database_that_says_nothing_holds_up_nobody_else(serve):
     proxy.running.clear()
     try:
         waiting = [server.connect() for _ in range(4)]
-        for connection in waiting:
-            connection.request("GET", "/api/user/u")
+        for n, connection in enumerate(waiting):
+            connection.request("GET", "/api/export" if n % 2 else "/api/user/u")
         time.sleep(0.2)
         began = time.monotonic()
         listed = server.get("/api/recommend/somebody")
@@ -77,4 +77,7 @@ def test_a_database_that_says_nothing_holds_up_nobody_else(serve):
     finally:
         proxy.running.set()
     assert "i" in listed and took < 1 * SLOW
-    assert [connection.getresponse().status for connection in waiting] == [200] * 4
+    answers = [connection.getresponse() for connection in waiting]
+    assert [answer.status for answer in answers] == [200] * 4
+    exported = answers[1].read().decode().splitlines()
+    assert exported[0] == "user,item,type,time" and exported[-1].startswith("u,i,like,")
