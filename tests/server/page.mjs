@@ -15,6 +15,12 @@ const ids = (page) => page.locator("#entries .entry").evaluateAll((rows) => rows
 const percents = (page, place) => page.locator("#entries .entry").nth(place).locator(".reason").allTextContents();
 const percent = (share) => { const value = share * 100; return `${Math.abs(value) > 0 && Math.abs(value) < 1 ? value.toFixed(1) : value.toFixed(0)} %`; };
 
+// Types into the search field and waits for what is found by all of it: the list for a part of it may come before.
+async function typed(page, text) {
+    await page.keyboard.type(text);
+    await page.waitForFunction((wanted) => document.querySelector("#found [role=option] mark")?.textContent.toLowerCase() === wanted, text);
+}
+
 // Waits until the list has changed from what it was.
 async function changed(page, before) {
     await page.waitForFunction((was) => {
@@ -217,8 +223,7 @@ async function keyboardChecks(base) {
         const popular = await list(page);
         await page.keyboard.press("/");
         assert.equal(await focused(), "search");
-        await page.keyboard.type("jazz-00");
-        await page.waitForSelector("#found [role=option]");
+        await typed(page, "jazz-00");
         await page.keyboard.press("ArrowDown");
         const meant = await page.getAttribute("#search", "aria-activedescendant");
         assert.equal(await page.getAttribute(`#${meant}`, "aria-selected"), "true");
@@ -228,8 +233,7 @@ async function keyboardChecks(base) {
         const one = await list(page);
         await page.keyboard.press("Backspace"); // the last chip
         await changed(page, one);
-        await page.keyboard.type("jazz-004");
-        await page.waitForSelector("#found [role=option]");
+        await typed(page, "jazz-004");
         await page.keyboard.press("Enter");
         await changed(page, popular);
         for (let n = 0; n < 12 && !/entry-main/.test(await focused()); n++)

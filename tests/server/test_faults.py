@@ -180,7 +180,7 @@ def test_keys_and_rights(serve, tmp_path):
                               capture_output=True, text=True, check=True)
         made[right] = done.stdout.strip()
     assert oct(keys.stat().st_mode & 0o777) == "0o600" and made["read"] not in keys.read_text()
-    server = serve("--keys", keys, "--rate", "200")
+    server = serve("--keys", keys, "--rate", "50")
     row = [{"FeedbackType": "like", "UserId": "u", "ItemId": "i", "Timestamp": ""}]
     expected = {None: (401, 401, 401), "wrong": (401, 401, 401), made["read"]: (200, 403, 403),
                 made["write"]: (200, 200, 403), made["admin"]: (200, 200, 200)}
@@ -190,8 +190,8 @@ def test_keys_and_rights(serve, tmp_path):
     assert server.ask("GET", "/api/popular", headers={"Authorization": f"Bearer {made['read']}"})[0] == 200
     assert server.ask("GET", "/api/health/live")[0] == 200
     assert server.ask("GET", "/api/recommend/u?write-back-type=read", key=made["read"])[0] == 403
-    codes = [server.ask("GET", "/api/popular", key=made["read"])[0] for _ in range(1500)]
-    assert 429 in codes and int(server.headers["Retry-After"]) >= 1
+    assert any(server.ask("GET", "/api/popular", key=made["read"])[0] == 429 for _ in range(5000))
+    assert int(server.headers["Retry-After"]) >= 1
     kept = keys.read_text().splitlines()
     keys.write_text("\n".join(kept[1:]) + "\n")  # the reader's key goes
     server.process.send_signal(1)
