@@ -14,6 +14,7 @@
 
 #include <libpq-fe.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 enum { POSTGRES_READERS = 4, POSTGRES_STORE_VERSION = 1 };
 #define POSTGRES_LOCK_KEY "7597134191468" /* any number that nobody else takes */
@@ -47,9 +48,27 @@ enum inmo_status store_postgres_run(struct store_postgres *store, PGconn *connec
 enum inmo_status store_postgres_schema(struct store_postgres *store, PGconn *connection, struct inmo_error *error);
 
 /* store_postgres_write.c */
+struct postgres_writing {
+    struct store_postgres *store;
+    PGconn *connection;
+    int64_t seq, feedback, users, items; /* the last number given out; what was added to the totals */
+    char transaction[32];
+};
 enum inmo_status store_postgres_write(struct store *store, struct store_change *changes, size_t count,
                                       struct inmo_error *error);
 enum inmo_status store_postgres_bury(struct store *store, int64_t seq, struct inmo_error *error);
+
+/* store_postgres_put.c: a run of changes of one kind, which have neither a seq nor are affected yet. */
+enum inmo_status store_postgres_put_feedback(struct postgres_writing *w, struct store_change *changes, size_t count,
+                                             struct inmo_error *error);
+enum inmo_status store_postgres_put_items(struct postgres_writing *w, struct store_change *changes, size_t count,
+                                          struct inmo_error *error);
+enum inmo_status store_postgres_put_users(struct postgres_writing *w, struct store_change *changes, size_t count,
+                                          struct inmo_error *error);
+static inline int64_t store_postgres_number(const PGresult *result, int row, int column)
+{
+    return strtoll(PQgetvalue(result, row, column), NULL, 10);
+}
 
 /* store_postgres_read.c */
 enum inmo_status store_postgres_fetch(struct store *store, const struct store_ask *ask, struct store_rows *rows,
