@@ -288,19 +288,6 @@ void cli_close_view(struct cli_view *view)
     *view = (struct cli_view){0};
 }
 
-void cli_hint_swapped(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error)
-{
-    if (error->code != INMO_UNKNOWN)
-        return;
-    if (user && inmo_view_user_row(view, user) < 0 && inmo_view_item_row(view, user) >= 0)
-        cli_add_hint(error,
-                     "; there is an item '%s': were users and items swapped (--columns) when the log was read?",
-                     user);
-    else if (item && inmo_view_item_row(view, item) < 0 && inmo_view_user_row(view, item) >= 0)
-        cli_add_hint(
-            error, "; there is a user '%s': were users and items swapped (--columns) when the log was read?", item);
-}
-
 /* ---- Lists of ids -------------------------------------------------------------------------------------------- */
 
 enum inmo_status cli_read_ids(const char *path, const char *encoding, struct cli_strings *list,

@@ -69,16 +69,27 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
 
 /* kept.c. Notes on what filters and splits have left out of the data set; nothing if they left out nothing. */
 void cli_say_kept(const struct inmo_dataset *dataset);
+/* Set in the environment of a training that another command starts, when that command has said it already. */
+#define CLI_KEPT_SAID "INMO_KEPT_SAID"
 /* The same as a JSON object. */
 json_t *cli_kept_json(const struct inmo_dataset *dataset);
 /* Adds to the error of a file that is no model what it may be instead. */
 void cli_hint_no_model(const char *path, struct inmo_error *error);
-/* Adds to the error of an unknown user that there is an item of that id, and the other way round. */
-void cli_hint_swapped(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error);
 /* The same for several logs that are read as one; a prepared directory must be alone. */
 enum inmo_status cli_open_all_data(const struct cli_options *options, const struct cli_strings *paths,
                                    const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                    struct inmo_error *error);
+
+/* ---- hint.c: what was probably meant by an unknown id --------------------------------------------------------- */
+
+/* Adds to the error of an unknown user or item (each may be NULL) that the other side has such an id, or which id is
+ * spelt almost like it. */
+void cli_hint_unknown(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error);
+/* The user or item whose id differs in case, punctuation, zeros before a number or one letter; NULL if none does.
+ * Looks at all ids. */
+const char *cli_near_id(const struct inmo_view *view, int is_item, const char *id);
+/* Notes what unknown items of a history may have meant, for the first few. */
+void cli_note_unknown_items(const struct inmo_view *view, const char *const *item, size_t count);
 
 /* ---- follow.c: another log is read as that of the model ------------------------------------------------------ */
 
@@ -135,6 +146,9 @@ enum inmo_status cli_begin_training(struct cli_options *options, struct cli_trai
  * this, where no option was given, and gives the recipe its full name. */
 void cli_take_like(const struct cli_options *options, struct cli_training *training,
                    const struct inmo_dataset *dataset);
+/* The defaults of a model, which is named by a person: the error of an unknown one says which may be meant. */
+enum inmo_status cli_check_model(const char *model, const char *recipe, struct inmo_train_options *train,
+                                 struct inmo_error *error);
 /* The options of another model with the same recipe: its defaults, and what was given. */
 enum inmo_status cli_training_of(const struct cli_options *options, const struct cli_training *training,
                                  const char *model, struct inmo_train_options *train, struct inmo_error *error);

@@ -137,6 +137,7 @@ static int train(const struct compare_settings *settings, const char *data, cons
     child = output < 0 ? -1 : fork();
     if (child == 0) {
         dup2(output, STDOUT_FILENO);
+        setenv(CLI_KEPT_SAID, "1", 1);
         execv("/proc/self/exe", (char *const *)words);
         _exit(INMO_INTERNAL);
     }
@@ -182,7 +183,7 @@ static enum inmo_status check_names(const struct cli_strings *names, struct inmo
     struct inmo_train_options train;
     enum inmo_status status = INMO_OK;
     for (size_t n = 0; n < names->count && !status; n++) {
-        status = inmo_train_options_init(&train, names->value[n], "fast", error);
+        status = cli_check_model(names->value[n], "fast", &train, error);
         for (size_t m = 0; m < n && !status; m++)
             if (!strcmp(names->value[n], names->value[m]))
                 status = cli_fail(error, INMO_USAGE, "--models: %s is there twice", names->value[n]);
@@ -214,6 +215,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = inmo_lock_output(settings->output, &lock, error);
     if (!status)
         status = open_data(options, settings, &data, &dataset, error);
+    if (!status)
+        cli_say_kept(dataset);
     list_all(options, settings, &names, all);
     for (size_t n = 0; n < count && !status; n++) {
         struct inmo_error problem = {0};

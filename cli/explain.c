@@ -227,7 +227,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         query.item_count = history.count;
         status = inmo_explain(view.view, &query, settings->item, &explanation, error);
         if (status)
-            cli_hint_swapped(view.view, settings->user, settings->item, error);
+            cli_hint_unknown(view.view, settings->user, settings->item, error);
     }
     if (!status)
         status = find_owned(view.view, &query, settings->item, &answer.owned, error);

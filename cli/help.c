@@ -71,11 +71,18 @@ void cli_row_note(const struct inmo_setting *row, const void *structure, char *t
         snprintf(text, size, "%s", expected);
 }
 
-/* Prints text from column `at`, wrapped at HELP_WIDTH and indented. Ends with a newline. */
+/* Prints text from column `at`, wrapped at HELP_WIDTH and indented. Lines that begin with a space stay as they are.
+ * Ends with a newline. */
 static void print_wrapped(FILE *stream, const char *text, int at, int indent)
 {
     while (*text) {
         int length = (int)strcspn(text, " \n");
+        if (text[0] == '\n' && text[1] == ' ') {
+            length = (int)strcspn(text + 1, "\n");
+            fprintf(stream, "\n%*s%.*s", indent, "", length, text + 1);
+            text += 1 + length;
+            continue;
+        }
         if (text[0] == '\n' && text[1] == '\n') {
             fprintf(stream, "\n\n%*s", indent, "");
             at = indent;
@@ -93,25 +100,47 @@ static void print_wrapped(FILE *stream, const char *text, int at, int indent)
             fprintf(stream, "%.*s", length, text);
             at += length;
         }
-        text += length + (text[length] != 0 && !(text[length] == '\n' && text[length + 1] == '\n'));
+        text += length;
+        text += *text == ' ' || (*text == '\n' && text[1] != '\n' && text[1] != ' ');
     }
     fputc('\n', stream);
+}
+
+/* The next of "name: what it is; name: what it is" in the help of a row with choices: its length, 0 at the end. A
+ * list of one is none. */
+static size_t next_choice(const struct inmo_setting *row, const char *text)
+{
+    for (const char *end = text; (end = strstr(end, "; ")); end += 2)
+        for (const char *name = row->choices; name && *name; name += strcspn(name, "|"), name += *name == '|') {
+            size_t length = strcspn(name, "|");
+            if (!strncmp(end + 2, name, length) && end[2 + length] == ':')
+                return (size_t)(end + 2 - text);
+        }
+    return 0;
 }
 
 static void print_row(FILE *stream, const struct inmo_setting *row, const void *structure)
 {
     char usage[128], note[768];
+    const char *help = row->help;
     char *sentence;
+    size_t length;
     int width;
 
     cli_row_usage(row, structure, usage, sizeof usage);
     cli_row_note(row, structure, note, sizeof note);
-    sentence = *note ? cli_format("%s [%s]", row->help, note) : cli_copy(row->help);
     width = fprintf(stream, "  %s", usage);
     if (width + 2 > HELP_COLUMN)
         fprintf(stream, "\n%*s", HELP_COLUMN, "");
     else
         fprintf(stream, "%*s", HELP_COLUMN - width, "");
+    for (; (length = next_choice(row, help)); help += length) {
+        char *choice = cli_format("%.*s", (int)length - 1, help);
+        print_wrapped(stream, choice, HELP_COLUMN, HELP_COLUMN);
+        fprintf(stream, "%*s", HELP_COLUMN, "");
+        free(choice);
+    }
+    sentence = *note ? cli_format("%s [%s]", help, note) : cli_copy(help);
     print_wrapped(stream, sentence, HELP_COLUMN, HELP_COLUMN);
     free(sentence);
 }
@@ -148,7 +177,7 @@ void cli_print_command_help(FILE *stream, const struct cli_options *options)
             print_row(stream, row, structure);
         }
     }
-    fprintf(stream, "  -h, --help%*sThis text.\n", HELP_COLUMN - 12, "");
+    fprintf(stream, "%s  -h, --help%*sThis text.\n", headings.count ? "" : "\n", HELP_COLUMN - 12, "");
     if (command->examples)
         fprintf(stream, "\nExamples:\n%s", command->examples);
     print_exit_codes(stream);

@@ -87,8 +87,10 @@ static void print_record(const char *text)
         size_t shown[2] = {0, count - 1};
         printf("training record: %zu epochs\n", count);
         for (size_t n = count > 1 ? 0 : 1; n < 2; n++) {
-            printf("  epoch %-6zu ", shown[n]);
-            json_dumpf(json_array_get(record, shown[n]), stdout,
+            json_t *epoch = json_array_get(record, shown[n]);
+            printf("  epoch %-6zu ", shown[n] + 1); /* people count from 1, the record from 0 */
+            json_object_del(epoch, "epoch");
+            json_dumpf(epoch, stdout,
                        JSON_ENCODE_ANY | JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
             putchar('\n');
         }

@@ -91,6 +91,8 @@ void cli_say_kept(const struct inmo_dataset *dataset)
     char text[600] = "", a[32], b[32];
     size_t at = 0;
     int any = 0;
+    if (getenv(CLI_KEPT_SAID))
+        return;
     count(dataset, &kept);
     for (int n = 0; n < REASONS; n++)
         any |= n != REPEATED && n != BAD && kept.left_out[n] > 0; /* repeats are no loss, bad lines were told */

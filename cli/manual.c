@@ -23,19 +23,29 @@ static void put_troff(FILE *stream, const char *text)
     }
 }
 
-/* Paragraphs separated by an empty line. */
-static void put_troff_paragraphs(FILE *stream, const char *text)
+/* Paragraphs separated by an empty line; lines that begin with a space are a list, put between begin and end. */
+static void put_paragraphs(FILE *stream, const char *text, void (*put)(FILE *, const char *), const char *empty,
+                           const char *begin, const char *end)
 {
-    const char *next;
-    while ((next = strstr(text, "\n\n"))) {
-        char *paragraph = cli_format("%.*s", (int)(next - text), text);
-        put_troff(stream, paragraph);
-        fputs("\n.PP\n", stream);
-        free(paragraph);
-        text = next + 2;
+    int in_list = 0;
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        char *line = cli_format("%.*s", (int)length, text);
+        if (in_list != (*line == ' '))
+            fputs(in_list ? end : begin, stream);
+        in_list = *line == ' ';
+        put(stream, line);
+        fputs(*line ? "\n" : empty, stream);
+        free(line);
+        text += length + (text[length] != 0);
     }
-    put_troff(stream, text);
-    fputc('\n', stream);
+    if (in_list)
+        fputs(end, stream);
+}
+
+static void put_plain(FILE *stream, const char *text)
+{
+    fputs(text, stream);
 }
 
 /* Escapes vertical bars, which would end a cell of a Markdown table. */
@@ -57,7 +67,7 @@ static void troff_command(FILE *stream, const struct cli_options *options)
     if (required)
         fprintf(stream, " \\-%c %s", cli_short_name(required->name), required->value);
     fprintf(stream, " [options]\"\n");
-    put_troff_paragraphs(stream, command->description);
+    put_paragraphs(stream, command->description, put_troff, ".PP\n", ".nf\n", ".fi\n");
 }
 
 static void troff_heading(FILE *stream, const char *heading)
@@ -94,7 +104,8 @@ static void markdown_command(FILE *stream, const struct cli_options *options)
             *command->arguments ? " " : "", command->arguments);
     if (required)
         fprintf(stream, " -%c %s", cli_short_name(required->name), required->value);
-    fprintf(stream, " [options]\n```\n\n%s\n", command->description);
+    fprintf(stream, " [options]\n```\n\n");
+    put_paragraphs(stream, command->description, put_plain, "\n", "\n```\n", "```\n");
     if (command->examples)
         fprintf(stream, "\n```sh\n%s```\n", command->examples);
 }

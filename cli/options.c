@@ -230,7 +230,7 @@ static void names_given(const struct cli_options *options, struct cli_strings *n
 }
 
 /* LightGCN and lightgnc are near lightgcn. */
-static void hint_choice(const struct inmo_setting *row, const char *text, struct inmo_error *error)
+void cli_hint_choice(const struct inmo_setting *row, const char *text, struct inmo_error *error)
 {
     struct cli_strings choices = {0};
     char *small = cli_copy(text);
@@ -261,7 +261,7 @@ static enum inmo_status apply_one(struct cli_options *options, const struct cli_
                 continue;
             inmo_setting_expected(&table->row[r], expected, sizeof expected);
             status = cli_fail(error, INMO_USAGE, "%s: found \"%s\", expected %s", a->where, a->text, expected);
-            hint_choice(&table->row[r], a->text, error);
+            cli_hint_choice(&table->row[r], a->text, error);
         }
     }
     return status;

@@ -87,6 +87,9 @@ const char *cli_given(const struct cli_options *options, const char *name);
 /* The short letter of an option, or 0. */
 char cli_short_name(const char *name);
 
+/* Adds to an error the choice of the row that is nearest to the text. */
+void cli_hint_choice(const struct inmo_setting *row, const char *text, struct inmo_error *error);
+
 /* For the parser of configuration files (config.c). */
 enum inmo_status cli_read_config(struct cli_options *options, const char *path, struct inmo_error *error);
 void cli_assign(struct cli_options *options, const struct inmo_setting *row, const char *text, const char *where,

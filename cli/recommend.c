@@ -112,6 +112,8 @@ static enum inmo_status recommend_one(struct recommending *run, const char *name
     struct inmo_list *list = NULL;
     enum inmo_status status = inmo_recommend(run->view, &run->query, &list, error);
 
+    if (!status && list->unknown_items)
+        cli_note_unknown_items(run->view, run->query.items, run->query.item_count);
     if (!status) {
         char *sentence = describe(&run->query, list);
         struct cli_recipient to = {run->query.user ? run->query.user : name, sentence, 1};
@@ -134,7 +136,7 @@ static enum inmo_status recommend_each(struct recommending *run, struct inmo_err
         run->query.user = users->value[n];
         status = recommend_one(run, NULL, &why);
         if (status)
-            cli_hint_swapped(run->view, users->value[n], NULL, &why);
+            cli_hint_unknown(run->view, users->value[n], NULL, &why);
         if ((status == INMO_UNKNOWN || status == INMO_UNSUPPORTED) && users->count > 1) {
             cli_lists_put_problem(&run->lists, users->value[n], &why);
             run->problem = run->problem ? run->problem : status;

@@ -81,7 +81,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status)
         status = inmo_similar(view.view, settings->item, settings->user, settings->k, &list, error);
     if (status && view.view)
-        cli_hint_swapped(view.view, settings->user, settings->item, error);
+        cli_hint_unknown(view.view, settings->user, settings->item, error);
     if (!status && settings->common.json)
         print_json(settings, list);
     else if (!status)

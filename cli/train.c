@@ -224,7 +224,7 @@ const struct cli_command cli_train = {
         "model. Data without a validation part have one held out meanwhile (--hold-out); the model has all "
         "interactions in the end (--refit).\n\nCtrl-C writes a checkpoint and prints the command that continues. "
         "The defaults shown "
-        "are those of inmo-lightgcn; `inmo help train --model ease` has the options and defaults of another."
+        "are those of inmo-lightgcn unless a model is named: inmo help train --model ease."
         "\n\nWith --from, an "
         "earlier model's parameters are the start, matched by id, its settings and the way its log was "
         "read are the defaults, and only the last epochs of the schedule are trained. While a model is "

@@ -39,6 +39,18 @@ void cli_add_training(struct cli_options *options, struct cli_training *training
     cli_add_table(options, other_names, sizeof other_names / sizeof *other_names, &training->train);
 }
 
+enum inmo_status cli_check_model(const char *model, const char *recipe, struct inmo_train_options *train,
+                                 struct inmo_error *error)
+{
+    enum inmo_status status = inmo_train_options_init(train, model, recipe, error);
+    size_t count;
+    const struct inmo_setting *row = inmo_train_settings(&count);
+    for (size_t n = 0; n < count && status == INMO_USAGE; n++)
+        if (!strcmp(row[n].name, "model"))
+            cli_hint_choice(&row[n], model, error);
+    return status;
+}
+
 enum inmo_status cli_begin_training(struct cli_options *options, struct cli_training *training, const char *model,
                                     struct inmo_error *error)
 {
@@ -48,7 +60,7 @@ enum inmo_status cli_begin_training(struct cli_options *options, struct cli_trai
     if (like && inmo_recipe_for(like, 1, 1, 1) && strcmp(recipe, "fast") == 0)
         return inmo_fail(error, INMO_USAGE,
                          "--like is for --recipe paper: the fast recipe is the same for every data set");
-    status = inmo_train_options_init(&training->train, model ? model : training->train.model, recipe, error);
+    status = cli_check_model(model ? model : training->train.model, recipe, &training->train, error);
     /* Unknown model name: report it like any other invalid option. */
     if (status)
         cli_apply(options, error);
@@ -111,7 +123,7 @@ static void set_given(void *context, const struct inmo_setting *row, const char 
 enum inmo_status cli_training_of(const struct cli_options *options, const struct cli_training *training,
                                  const char *model, struct inmo_train_options *train, struct inmo_error *error)
 {
-    enum inmo_status status = inmo_train_options_init(train, model, training->recipe, error);
+    enum inmo_status status = cli_check_model(model, training->recipe, train, error);
     if (!status)
         each_given(options, training, set_given, train);
     return status;

@@ -60,8 +60,8 @@ const char *inmo_reproduce_experiment(size_t n, const char **title)
 /* The next word of a comma-separated list: where it begins, and its length; 0 at the end. */
 static size_t next_word(const char **at)
 {
-    *at += strspn(*at, ",");
-    return strcspn(*at, ",");
+    *at += strspn(*at, ", ");
+    return strcspn(*at, ", ");
 }
 
 static int is_in_list(const char *list, const char *word)
@@ -125,17 +125,21 @@ static enum inmo_status choose_seeds(const char *text, struct inmo_lab *lab, str
                           : inmo_fail(error, INMO_USAGE, "--seeds: found nothing, expected numbers like 1..5");
 }
 
+/* The model of a word of --only, "inmo-lgcn" or "inmo-lightgcn*"; NULL if there is none. */
+static const struct inmo_model_kind *model_of_word(const char *word, size_t length)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(word[length - 1] == '*' ? length - 1 : length), word);
+    return inmo_model_kind_find(name);
+}
+
 static enum inmo_status check_only(const char *only, struct inmo_error *error)
 {
     size_t length;
-    for (const char *at = only; (length = next_word(&at)) > 0; at += length) {
-        char word[64];
-        snprintf(word, sizeof word, "%.*s", (int)(at[length - 1] == '*' ? length - 1 : length), at);
-        const struct inmo_model_kind *kind = inmo_model_kind_find(word);
-        if (!kind || strcmp(kind->name, word) != 0)
+    for (const char *at = only; (length = next_word(&at)) > 0; at += length)
+        if (!model_of_word(at, length))
             return inmo_fail(error, INMO_USAGE, "--only: found \"%.*s\", expected models out of %s", (int)length,
-                             at, inmo_model_names());
-    }
+                             at, inmo_model_list());
     return INMO_OK;
 }
 
@@ -199,11 +203,12 @@ size_t inmo_lab_seeds_of(const struct inmo_lab *lab, const struct inmo_lab_exper
 
 static int is_wanted(const struct inmo_lab *lab, const struct inmo_lab_row *row)
 {
-    char name[80];
-    if (!lab->options->only)
-        return 1;
-    snprintf(name, sizeof name, "%s%s", row->system.model, strchr(row->label, '*') ? "*" : "");
-    return is_in_list(lab->options->only, name);
+    int wants_share = strchr(row->label, '*') != NULL, wanted = !lab->options->only;
+    size_t length;
+    for (const char *at = lab->options->only; !wanted && (length = next_word(&at)) > 0; at += length)
+        wanted =
+            (at[length - 1] == '*') == wants_share && !strcmp(model_of_word(at, length)->name, row->system.model);
+    return wanted;
 }
 
 static enum inmo_status add_rows(struct inmo_lab *lab, const struct inmo_lab_experiment *experiment,

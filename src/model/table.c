@@ -220,7 +220,7 @@ const struct inmo_model_kind *inmo_model_kind_at(size_t n)
 }
 
 /* Texts made from the table once. */
-static char names[1024], help[2048], for_unseen[1024];
+static char names[1024], list[1024], help[2048], for_unseen[1024];
 static pthread_once_t written = PTHREAD_ONCE_INIT;
 
 static void append(char *text, size_t size, const char *before, const char *what)
@@ -245,8 +245,11 @@ static void write_texts(void)
     for (size_t n = 0; n < KINDS; n++) {
         const char *what = called_for_unseen(kinds + n);
         append(names, sizeof names, "|", kinds[n].name);
-        if (kinds[n].alias)
+        append(list, sizeof list, ", ", kinds[n].name);
+        if (kinds[n].alias) {
             append(names, sizeof names, "|", kinds[n].alias);
+            append(list, sizeof list, ", ", kinds[n].alias);
+        }
         append(help, sizeof help, "; ", kinds[n].name);
         append(help, sizeof help, ": ", kinds[n].help);
         if (what && (count == 0 || strcmp(called[count - 1], what) != 0))
@@ -261,6 +264,12 @@ const char *inmo_model_names(void)
 {
     pthread_once(&written, write_texts);
     return names;
+}
+
+const char *inmo_model_list(void)
+{
+    pthread_once(&written, write_texts);
+    return list;
 }
 
 const char *inmo_model_help(void)

@@ -264,7 +264,7 @@ enum inmo_status inmo_train_options_init_sized(struct inmo_train_options *option
     if (size != sizeof *options)
         return inmo_fail_size(error, "inmo_train_options", size, sizeof *options);
     if (!kind)
-        return inmo_fail(error, INMO_USAGE, "`model`: found '%s', expected one of %s", model, inmo_model_names());
+        return inmo_fail(error, INMO_USAGE, "`model`: found '%s', expected one of %s", model, inmo_model_list());
     if (!inmo_recipe_find(recipe, &found))
         return inmo_fail(
             error, INMO_USAGE,
