@@ -107,13 +107,13 @@ void cli_say_kept(const struct inmo_dataset *dataset)
     if (kept.seen > 0)
         cli_note(INMO_NOTE, "%s of those are seen, not liked: never recommended to the same user",
                  cli_thousands(kept.seen, a));
-    if (kept.users > 0 || kept.items > 0)
-        cli_note(
-            INMO_NOTE,
-            "%s user%s and %s item%s have no training interactions: they are known by name, and such users get "
-            "the most popular items",
-            cli_thousands(kept.users, a), kept.users == 1 ? "" : "s", cli_thousands(kept.items, b),
-            kept.items == 1 ? "" : "s");
+    if (kept.users > 0)
+        cli_note(INMO_NOTE,
+                 "%s user%s no training interactions: known by name, and served with the most popular items",
+                 cli_thousands(kept.users, a), kept.users == 1 ? " has" : "s have");
+    if (kept.items > 0)
+        cli_note(INMO_NOTE, "%s item%s no training interactions: known by name only", cli_thousands(kept.items, a),
+                 kept.items == 1 ? " has" : "s have");
 }
 
 json_t *cli_kept_json(const struct inmo_dataset *dataset)

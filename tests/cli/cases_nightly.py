@@ -133,6 +133,17 @@ def case_compare_trains_chooses_and_goes_on(world):
     world.inmo("compare", data, "-o", "x", "--models", "popular,popular", code=2)
 
 
+def case_compare_says_once_what_was_left_out(world):
+    with open(world.path("rated.csv"), "w", encoding="utf-8") as stream:
+        stream.write("user,item,rating\n")
+        stream.writelines(f"u{user},i{item},{1 + (user + item) % 5}\n" for user in range(30) for item in range(user % 3, 24, 2))
+    _, err = world.inmo("compare", "rated.csv", "-o", "out", "--models", "popular,item-knn")
+    world.check(err.count("rated 3 or less") == 1 and err.count("seen, not liked") == 1 and err.count("inmo: training ") == 2, err)
+    world.inmo("prepare", "rated.csv", "-o", "data")
+    _, err = world.inmo("compare", "data", "-o", "again", "--models", "popular,item-knn")
+    world.check(err.count("rated 3 or less") == 1, err)
+
+
 def case_compare_does_not_judge_what_has_seen_the_test(world):
     log, data = os.path.join(world.small, "log.tsv"), os.path.join(world.small, "data")
     world.inmo("train", log, "-o", "seen", "--model", "popular")  # on all of the log
