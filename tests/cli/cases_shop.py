@@ -284,3 +284,34 @@ def case_rules_for_one_and_for_everybody(world):
     world.check("found no titles" in world.inmo("recommend", model, "--user", user, "--where", "genre=jazz", code=2)[1], "titles")
     world.check("has no vectors" in world.inmo("recommend", os.path.join(world.small, "popular"), "--user", user, "--diversity",
                                                "0.5", code=7)[1], "diversity without vectors")
+
+
+def case_shop_of_single_purchases(world):
+    """As on Amazon: most customers bought once. Everybody has a list, nothing rated low or only viewed is in it, and no score
+    comes from what a model was trained on."""
+    world.inmo("synth", "-o", "bought.tsv", "--interactions", "4000", "--users", "3400", "--items", "150", "--times", "-q")
+    rows = [line.split("\t") for line in read(world.path("bought.tsv")).decode().splitlines()]
+    count = {}
+    for user, *_ in rows:
+        count[user] = count.get(user, 0) + 1
+    world.check(sum(n == 1 for n in count.values()) > 0.8 * len(count), "not mostly single purchases: this proves nothing")
+    with open(world.path("ratings.csv"), "w", encoding="utf-8") as stars, open(world.path("events.csv"), "w", encoding="utf-8") as events:
+        stars.write("reviewerID,asin,overall,unixReviewTime\n")
+        events.write("user,item,event\n")
+        for n, (user, item, when) in enumerate(rows):
+            stars.write(f"{user},{item},{(5, 4, 2, 5, 3, 1, 5)[n % 7]},{when}\n")
+            events.write(f"{user},{item},{'buy' if n % 3 else 'view'}\n")
+    seen = {"ratings.csv": {(row[0], row[1]) for n, row in enumerate(rows) if n % 7 in (2, 4, 5)},
+            "events.csv": {(row[0], row[1]) for n, row in enumerate(rows) if n % 3 == 0}}
+    for log, options in (("ratings.csv", ()), ("events.csv", ("--positive", "buy", "--seen", "view"))):
+        world.inmo("prepare", log, "-o", "data", "--by", "random", *options, "--force", "-q")
+        for model in ("ease", "item-knn", "inmo-mf", "popular"):
+            world.inmo("train", log, "-o", "m", *options, "--model", model, "--dim", "8", "--epochs", "1", "--force", "-q")
+            found = {tuple(line.split("\t")[:2])
+                     for line in world.inmo("recommend", "m", "--all-users", "-o", "-", "--k", "150")[0].splitlines()}
+            world.check({user for user, _ in found} == set(count), f"{log}, {model}: somebody has no list")
+            world.check(seen[log] and not found & seen[log], f"{log}, {model}: something seen is listed")
+            told = world.inmo("evaluate", "m", log, code=3)[1]
+            world.check("nothing is left to evaluate on" in told, told)
+            told = world.inmo("evaluate", "m", "data", code=3)[1]
+            world.check("the model was trained on" in told, told)
