@@ -85,6 +85,24 @@ static void count(const struct inmo_dataset *dataset, struct kept *kept)
     json_decref(record);
 }
 
+/* Parts are whole interactions of each user, so a log of mostly single ones may have none for the test. */
+static void say_no_test(const struct inmo_dataset *dataset)
+{
+    struct inmo_dataset_info info;
+    json_t *record;
+    const char *split, *test;
+    inmo_dataset_info(dataset, &info);
+    record = cli_json_parsed(info.description);
+    split = json_string_value(json_object_get(json_object_get(record, "options"), "split"));
+    test = split ? strrchr(split, '/') : NULL;
+    if (test && strtod(test + 1, NULL) > 0 && info.test == 0 && info.train > 0)
+        cli_note(INMO_WARNING,
+                 "the test part is empty: nobody has enough interactions for %s %% of them to be one; "
+                 "--split 50/0/50 takes one from everybody who has two",
+                 test + 1);
+    json_decref(record);
+}
+
 void cli_say_kept(const struct inmo_dataset *dataset)
 {
     struct kept kept;
@@ -114,6 +132,7 @@ void cli_say_kept(const struct inmo_dataset *dataset)
     if (kept.items > 0)
         cli_note(INMO_NOTE, "%s item%s no training interactions: known by name only", cli_thousands(kept.items, a),
                  kept.items == 1 ? " has" : "s have");
+    say_no_test(dataset);
 }
 
 json_t *cli_kept_json(const struct inmo_dataset *dataset)

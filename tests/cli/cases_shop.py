@@ -304,7 +304,10 @@ def case_shop_of_single_purchases(world):
     seen = {"ratings.csv": {(row[0], row[1]) for n, row in enumerate(rows) if n % 7 in (2, 4, 5)},
             "events.csv": {(row[0], row[1]) for n, row in enumerate(rows) if n % 3 == 0}}
     for log, options in (("ratings.csv", ()), ("events.csv", ("--positive", "buy", "--seen", "view"))):
-        world.inmo("prepare", log, "-o", "data", "--by", "random", *options, "--force", "-q")
+        _, told = world.inmo("prepare", log, "-o", "data", "--by", "random", *options, "--force")
+        world.check("the test part is empty: nobody has enough interactions for 20 % of them to be one; --split 50/0/50" in told, told)
+        _, told = world.inmo("prepare", log, "-o", "data", "--by", "random", "--split", "50/0/50", *options, "--force")
+        world.check("the test part is empty" not in told, told)
         for model in ("ease", "item-knn", "inmo-mf", "popular"):
             world.inmo("train", log, "-o", "m", *options, "--model", model, "--dim", "8", "--epochs", "1", "--force", "-q")
             found = {tuple(line.split("\t")[:2])
