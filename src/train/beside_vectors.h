@@ -11,6 +11,8 @@ struct inmo_beside_choice {
     struct inmo_link_rule rule; /* of the links */
     int chooses;                /* 1: a weight is chosen by validation */
     struct inmo_weights weights;
+    double seconds;       /* that choosing and solving links took at the start */
+    double seconds_alone; /* that solving them by the chosen ridge alone will take, roughly */
 };
 
 /* Solves the links, by the ridge that the options give, that of the earlier model of a warm start (may be NULL), or

@@ -137,7 +137,8 @@ static struct inmo_setting table[] = {
      "Stop after this many epochs without a better validation score."},
     {"epochs", 'i', AT(epochs), 1, 1000000, NULL, "Training", "N", "Maximum number of epochs."},
     /* From here on: options that steer the run and do not change the model. */
-    {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Run", "S", "Stop after this wall time; 0: no limit."},
+    {"max-seconds", 'r', AT(max_seconds), 0, 1e9, NULL, "Run", "S",
+     "Wall time of the whole training; steps end early enough for what follows them. 0: no limit."},
     {"checkpoint", 's', AT(checkpoint), 0, 0, NULL, "Run", "FILE", "File for checkpoints."},
     {"checkpoint-seconds", 'r', AT(checkpoint_seconds), 0, 1e9, NULL, "Run", "S", "Time between checkpoints."},
     {"resume", 'b', AT(resume), 0, 1, NULL, "Run", NULL, "Continue from the checkpoint."},

@@ -41,6 +41,7 @@ struct run {
     struct inmo_beside_choice beside;    // walks and links
     struct inmo_scorer scorer;           // scores the learner's model; refreshed for each validation
     double start, step_seconds;          /* time of the call; seconds spent in steps */
+    double valid_seconds;                /* of the last validation */
     double last_shown, last_saved, last_score;
     int64_t steps_here;
     const char *stopped; /* why the run stopped; NULL: it goes on */
@@ -103,12 +104,30 @@ static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks
 {
     const struct inmo_train_options *options = run->trainer.options;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : alpha_after(&run->trainer, run->trainer.epoch);
+    double begin = inmo_now();
     enum inmo_status status;
     set_stage(&run->trainer);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
     if (!status)
         status = inmo_beside_weigh(options, run->validation, &run->scorer, &run->beside, error);
-    return status ? status : inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
+    if (!status)
+        status = inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
+    run->valid_seconds = inmo_now() - begin;
+    return status;
+}
+
+/* Whether `max-seconds` leaves no time for another step and for what follows the last one: weighing beside the best
+ * vectors, which takes no longer than a validation, and links of all interactions. As long as nothing was validated,
+ * half of the time of the links at the start is the guess (0.3 to 0.4 on a log of Gowalla's size). */
+static int time_is_up(const struct run *run)
+{
+    const struct inmo_trainer *trainer = &run->trainer;
+    double valid = run->valid_seconds > 0 ? run->valid_seconds : run->beside.seconds / 2;
+    int is_last = trainer->step + 1 == ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
+    int validations = run->beside.chooses + (run->validation && is_last && inmo_epoch_is_validated(trainer));
+    double links = run->pass->exported != trainer->data ? run->beside.seconds_alone : 0;
+    double limit = trainer->options->max_seconds;
+    return limit > 0 && inmo_now() - run->start + validations * valid + links >= limit;
 }
 
 /* Without validation nothing says when to stop. */
@@ -203,7 +222,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
                                        trainer->epoch + 1);
                 return status;
             }
-            if (options->max_seconds > 0 && inmo_now() - run->start >= options->max_seconds) {
+            if (time_is_up(run)) {
                 run->stopped = "max-seconds";
                 return INMO_OK;
             }
