@@ -80,10 +80,10 @@ enum inmo_status cli_open_all_data(const struct cli_options *options, const stru
                                    const struct cli_data_options *data, struct inmo_dataset **dataset, int *raw,
                                    struct inmo_error *error);
 
-/* ---- hint.c: what was probably meant by an unknown id --------------------------------------------------------- */
+/* ---- hint.c: what was probably meant by an unknown id -------------------------------------------------------- */
 
-/* Adds to the error of an unknown user or item (each may be NULL) that the other side has such an id, or which id is
- * spelt almost like it. */
+/* Adds to the error of an unknown user or item (each may be NULL) that the other side has such an id, or which id
+ * is spelt almost like it. */
 void cli_hint_unknown(const struct inmo_view *view, const char *user, const char *item, struct inmo_error *error);
 /* The user or item whose id differs in case, punctuation, zeros before a number or one letter; NULL if none does.
  * Looks at all ids. */

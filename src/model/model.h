@@ -28,8 +28,8 @@ struct inmo_model_kind {
 const struct inmo_model_kind *inmo_model_kind_find(const char *name);
 /* Row n of the table, from 0; NULL after the last. */
 const struct inmo_model_kind *inmo_model_kind_at(size_t n);
-/* From the table: all names and aliases, "a|b|c"; the same for messages, "a, b, c"; the help for all; the models that serve unseen users, for
- * messages, "a, b or c". */
+/* From the table: all names and aliases, "a|b|c"; the same for messages, "a, b, c"; the help for all; the models
+ * that serve unseen users, for messages, "a, b or c". */
 const char *inmo_model_names(void);
 const char *inmo_model_list(void);
 const char *inmo_model_help(void);
