@@ -1,6 +1,8 @@
 /* serve.c - inmo serve: the live service (server/serve.h). */
 #include "common.h"
+#include "data/input.h"
 #include "server/serve.h"
+#include "server/store.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -19,7 +21,8 @@ struct serve_command {
 #define AT(field) offsetof(struct serve_command, field)
 static const struct inmo_setting rows[] = {
     {"log", 'l', AT(log), 0, 0, NULL, "Beginning", "LOG",
-     "Brings the log into the store first, then serves; a log that is in it already changes nothing."},
+     "Brings the log into the store first, with the types of its events, then serves; a log that is in it already "
+     "changes nothing."},
     {"import", 'l', AT(import), 0, 0, NULL, "Beginning", "LOG", "Brings the log into the store and ends."},
     {"check", 'b', AT(check), 0, 0, NULL, "Beginning", NULL,
      "Says what would be done with these options, and ends."},
@@ -61,13 +64,39 @@ static void print_address(const char *address)
     fflush(stdout);
 }
 
+static enum inmo_status next_line(void *context, const char **text, size_t *length, struct inmo_error *error)
+{
+    struct inmo_line line = {0};
+    enum inmo_status status = inmo_input_next(context, &line, error);
+    *text = status ? NULL : line.text;
+    *length = line.length;
+    return status;
+}
+
+static enum inmo_status open_lines(const char *path, const struct inmo_read_options *read,
+                                   struct store_lines *lines, struct inmo_error *error)
+{
+    struct inmo_input *input = NULL;
+    enum inmo_status status = inmo_input_open(path, read->encoding, NULL, &input, error);
+    lines->context = input;
+    lines->next = next_line;
+    return status;
+}
+
+static void close_lines(struct store_lines *lines)
+{
+    if (lines->context)
+        inmo_input_close(lines->context);
+}
+
 static enum inmo_status import_logs(const struct serve_command *command, const struct cli_strings *logs,
                                     struct inmo_error *error)
 {
     char thousands[32];
     int64_t added = 0;
+    static const struct serve_lines by = {open_lines, close_lines};
     enum inmo_status status =
-        serve_import(&command->serve, logs->value, logs->count, &command->read, cli_hooks(), &added, error);
+        serve_import(&command->serve, logs->value, logs->count, &command->read, &by, cli_hooks(), &added, error);
     cli_hooks_end();
     if (!status)
         cli_note(INMO_NOTE, "%s events are new in %s", cli_thousands(added, thousands), command->serve.store);

@@ -1,15 +1,7 @@
-/* import.h - a log of any length through POST /api/import: read as it arrives, written in transactions of a few
- * thousand events, so memory does not grow with it. Lines are
- *
- *     JSON    {"FeedbackType": "buy", "UserId": "u", "ItemId": "i", "Timestamp": "..."} or {"user", "item", "type",
- *     "time"}
- *     CSV     with a header that names user and item, and perhaps type and time; fields in quotes may have commas,
- *     quotes
- *             and line breaks
- *
- * told apart by the first byte. Events are idempotent, so an import that broke off is simply sent again;
- * ?skip=LINES saves the time for what was acknowledged. A bad line stops it: the answer names the line, and how
- * many lines are stored. */
+/* import.h - a log of any length through POST /api/import: read as it arrives (events.h has its lines), written in
+ * transactions of a few thousand events, so memory does not grow with it. Events are idempotent, so an import that
+ * broke off is simply sent again; ?skip=LINES saves the time for what was acknowledged. A bad line stops it: the
+ * answer names the line, and how many lines are stored. */
 #ifndef INMO_SERVER_IMPORT_H
 #define INMO_SERVER_IMPORT_H
 

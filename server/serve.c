@@ -374,15 +374,3 @@ enum inmo_status serve_check(const struct serve_options *options, const struct i
     inmo_free(folder);
     return status;
 }
-
-enum inmo_status serve_import(const struct serve_options *options, const char *const *paths, size_t count,
-                              const struct inmo_read_options *read, const struct inmo_hooks *hooks, int64_t *added,
-                              struct inmo_error *error)
-{
-    struct store *store = NULL;
-    enum inmo_status status = store_open(options->store, 0, 0, &store, error);
-    if (!status)
-        status = store_import_log(store, paths, count, read, options->import_type, hooks, added, error);
-    store_close(store);
-    return status;
-}

@@ -47,10 +47,17 @@ enum inmo_status serve_check(const struct serve_options *options, const struct i
  * requests are answered, with the address. */
 enum inmo_status serve_run(const struct serve_options *options, void (*started)(const char *address),
                            struct inmo_error *error);
-/* Brings logs into the store, or everything out of it to a CSV file. */
+/* Brings logs into the store, with the types of their events if they have any. by opens a file and gives its lines,
+ * unpacked and decoded. */
+struct store_lines;
+struct serve_lines {
+    enum inmo_status (*open)(const char *path, const struct inmo_read_options *read, struct store_lines *lines,
+                             struct inmo_error *error);
+    void (*close)(struct store_lines *lines);
+};
 enum inmo_status serve_import(const struct serve_options *options, const char *const *paths, size_t count,
-                              const struct inmo_read_options *read, const struct inmo_hooks *hooks, int64_t *added,
-                              struct inmo_error *error);
+                              const struct inmo_read_options *read, const struct serve_lines *by,
+                              const struct inmo_hooks *hooks, int64_t *added, struct inmo_error *error);
 /* Prints a new API key, and its line for the key file, which is appended to path instead if that is not NULL. */
 enum inmo_status serve_new_key(const char *path, const char *name, const char *right,
                                void (*print)(const char *text), struct inmo_error *error);

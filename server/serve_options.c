@@ -14,7 +14,7 @@ static const struct inmo_setting rows[] = {
     {"seen", 's', AT(seen), 0, 0, NULL, "Store", "TYPES",
      "Types of feedback that only mark an item as seen: it is not listed again, and nothing is learned from it."},
     {"import-type", 's', AT(import_type), 0, 0, NULL, "Store", "TYPE",
-     "Type of what is imported without one: all of --log, --import and MODEL, and lines of POST /api/import that "
+     "Type of what is imported without one: all of MODEL, and lines of --log, --import and POST /api/import that "
      "name none."},
     {"host", 's', AT(host), 0, 0, NULL, "Network", "ADDRESS",
      "Address to listen at. Others than this machine's own need --keys or INMO_API_KEY."},

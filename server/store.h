@@ -154,6 +154,18 @@ enum inmo_status store_read_log(struct store *store, const char *types, const ch
  * changes nothing, so an import that was interrupted is simply started again. */
 enum inmo_status store_import_model(struct store *store, const struct inmo_model *model, const char *type,
                                     const struct inmo_hooks *hooks, int64_t *added, struct inmo_error *error);
+/* store_events.c: a log whose lines have types or ratings (events.h), line by line; in *typed whether it is one, by
+ * its first line and the options, else nothing is done. Lines without a type get `type`, those with a low rating a
+ * type of `seen`. next gives a line, or NULL after the last. */
+struct store_lines {
+    const char *name; /* for messages */
+    enum inmo_status (*next)(void *context, const char **line, size_t *length, struct inmo_error *error);
+    void *context;
+};
+enum inmo_status store_import_lines(struct store *store, const struct store_lines *lines,
+                                    const struct inmo_read_options *options, const char *type, const char *seen,
+                                    const struct inmo_hooks *hooks, int *typed, int64_t *added,
+                                    struct inmo_error *error);
 /* Any log that inmo_log_read can read. */
 enum inmo_status store_import_log(struct store *store, const char *const *paths, size_t count,
                                   const struct inmo_read_options *options, const char *type,
