@@ -99,7 +99,7 @@ def main():
         run(program, "synth", "--interactions", "6000", "--seed", "3", "-o", str(work / "log.tsv"), "--quiet")
         with open(work / "server.log", "wb") as log:
             server = subprocess.Popen([program, "serve", "--log", str(work / "log.tsv"), "--store", str(work / "store.db"), "--port", "0",
-                                       "--refresh", "2", "--train=--dim 16 --epochs 1", "--first-events", "1000",
+                                       "--refresh", "2", "--train=--dim 16 --epochs 1", "--first-events", "1000", "--idle-seconds", "3600",
                                        "--retrain-seconds", str(max(5.0, seconds / 60))],
                                       stdout=subprocess.PIPE, stderr=log, text=True)
         host, port = server.stdout.readline().strip().split("//")[1].rsplit(":", 1)
