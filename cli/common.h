@@ -88,6 +88,8 @@ void cli_hint_unknown(const struct inmo_view *view, const char *user, const char
 /* The user or item whose id differs in case, punctuation, zeros before a number or one letter; NULL if none does.
  * Looks at all ids. */
 const char *cli_near_id(const struct inmo_view *view, int is_item, const char *id);
+/* How many of the items are unknown. */
+int cli_count_unknown(const struct inmo_view *view, const char *const *item, size_t count);
 /* Notes what unknown items of a history may have meant, for the first few. */
 void cli_note_unknown_items(const struct inmo_view *view, const char *const *item, size_t count);
 

@@ -91,3 +91,11 @@ void cli_note_unknown_items(const struct inmo_view *view, const char *const *ite
         }
     }
 }
+
+int cli_count_unknown(const struct inmo_view *view, const char *const *item, size_t count)
+{
+    int unknown = 0;
+    for (size_t n = 0; n < count; n++)
+        unknown += inmo_view_item_row(view, item[n]) < 0;
+    return unknown;
+}

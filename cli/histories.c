@@ -75,18 +75,33 @@ static size_t find(const struct inmo_view *view, const char *const *id, size_t c
 
 /* Writes the lists of people first .. first + count - 1. */
 static enum inmo_status put(const struct cli_histories *histories, const struct inmo_view *view, size_t first,
-                            size_t count, int k, const int32_t *item, const float *score, struct cli_lists *lists,
-                            struct inmo_entry *entry, struct inmo_error *error)
+                            size_t count, int k, const int32_t *item, const float *score,
+                            const struct inmo_query *asked, struct cli_lists *lists, struct inmo_entry *entry,
+                            struct inmo_error *error)
 {
+    int unknown = cli_count_unknown(view, asked->allow, asked->allow_count) +
+                  cli_count_unknown(view, asked->deny, asked->deny_count);
     enum inmo_status status = INMO_OK;
     for (size_t n = 0; n < count && !status && !ferror(lists->output.stream); n++) {
         struct inmo_list list = {.entry = entry};
         const char *name = cli_histories_name(histories, first + n);
-        char *sentence = cli_format("for %s", name);
+        struct inmo_query query = *asked;
+        struct cli_strings history = {0};
+        char *sentence = NULL;
         for (int j = 0; j < k && item[n * (size_t)k + (size_t)j] >= 0; j++)
             entry[list.count++] = (struct inmo_entry){inmo_view_item_id(view, item[n * (size_t)k + (size_t)j]),
                                                       score[n * (size_t)k + (size_t)j]};
-        status = cli_lists_put(lists, &(struct cli_recipient){name, sentence, 0}, &list, error);
+        if (cli_lists_tell(lists)) {
+            cli_histories_items(histories, first + n, &history);
+            query.items = history.value;
+            query.item_count = history.count;
+            status = inmo_query_coverage(view, &query, &list, error);
+            list.unknown_items += unknown;
+            sentence = cli_list_sentence(name, &query, &list);
+        }
+        if (!status)
+            status = cli_lists_put(lists, &(struct cli_recipient){name, sentence}, &list, error);
+        cli_strings_free(&history, 0);
         free(sentence);
     }
     return status;
@@ -132,7 +147,7 @@ enum inmo_status cli_recommend_histories(const struct cli_histories *histories, 
         status = inmo_recommend_rows(view, &rows, cli_hooks(), item, score, error);
         cli_hooks_end();
         if (!status)
-            status = put(histories, view, first, rows.count, (int)k, item, score, lists, entry, error);
+            status = put(histories, view, first, rows.count, (int)k, item, score, query, lists, entry, error);
     }
     free(entry);
     free(score);

@@ -102,11 +102,9 @@ static enum inmo_status put_json(struct cli_lists *lists, const struct cli_recip
         inmo_explanation_free(why);
     }
     json_object_set_new(object, "items", items);
-    if (to->known) {
-        json_object_set_new(object, "coverage", cli_json_number(list->coverage));
-        json_object_set_new(object, "unknown_items", json_integer(list->unknown_items));
-        json_object_set_new(object, "fallback", json_boolean(list->fallback));
-    }
+    json_object_set_new(object, "coverage", cli_json_number(list->coverage));
+    json_object_set_new(object, "unknown_items", json_integer(list->unknown_items));
+    json_object_set_new(object, "fallback", json_boolean(list->fallback));
     if (status)
         json_decref(object);
     else
@@ -215,6 +213,34 @@ static enum inmo_status put_lines(struct cli_lists *lists, const struct cli_reci
     flush_line(&line);
     lists->count++;
     return status;
+}
+
+int cli_lists_tell(const struct cli_lists *lists)
+{
+    return lists->form == CLI_HUMAN || lists->form == CLI_JSON_ARRAY || lists->form == CLI_JSON_LINES;
+}
+
+char *cli_list_sentence(const char *name, const struct inmo_query *query, const struct inmo_list *list)
+{
+    char *who = query->user || name ? cli_format("for %s", query->user ? query->user : name)
+                                    : cli_format("for somebody with %zu item%s", query->item_count,
+                                                 query->item_count == 1 ? "" : "s");
+    char *known = NULL, *sentence;
+
+    if (!query->user && !query->allow && !query->deny)
+        known = cli_format(": %zu of %zu items of the history are known",
+                           query->item_count - (size_t)list->unknown_items, query->item_count);
+    else if (list->unknown_items)
+        known = cli_format(": skipped %d unknown item%s of the history, allow and deny lists", list->unknown_items,
+                           list->unknown_items == 1 ? "" : "s");
+    if (list->fallback)
+        sentence = cli_format("%s%s; nothing to go on, so the list is by popularity", who, known ? known : "");
+    else
+        sentence = cli_format("%s%s; the model uses %.0f %% of the history", who, known ? known : "",
+                              100 * list->coverage);
+    free(known);
+    free(who);
+    return sentence;
 }
 
 /* ---- For people ---------------------------------------------------------------------------------------------- */

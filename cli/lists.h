@@ -30,8 +30,12 @@ enum inmo_status cli_lists_open(struct cli_lists *lists, const char *path, int f
 struct cli_recipient {
     const char *name;     /* NULL: somebody unseen */
     const char *sentence; /* for people: above the list */
-    int known;            /* 1: list has coverage, unknown_items and fallback */
 };
+/* Whether the form shows coverage, unknown_items and fallback of a list. */
+int cli_lists_tell(const struct cli_lists *lists);
+/* "for alice: 3 of 3 items of the history are known; the model uses 83 % of the history". name NULL: somebody with
+ * so many items. The query has who is asked for. */
+char *cli_list_sentence(const char *name, const struct inmo_query *query, const struct inmo_list *list);
 enum inmo_status cli_lists_put(struct cli_lists *lists, const struct cli_recipient *to,
                                const struct inmo_list *list, struct inmo_error *error);
 /* Why somebody has no list: only JSON says so; the error goes to standard error besides. */

@@ -19,7 +19,7 @@ struct recommend_settings {
     int all_users;
     int k;
     int include_seen, exclude_seen;
-    const char *allow_file, *deny_file;
+    const char *allow_file, *deny_file, *pairs_file;
     int explain;
     const char *output;
 };
@@ -40,6 +40,9 @@ static const struct inmo_setting rows[] = {
      "Recommend only items in this file, one id per line."},
     {"deny", 's', AT(deny_file), 0, 0, NULL, "The list", "FILE",
      "Never recommend items in this file, one id per line."},
+    {"deny-pairs", 's', AT(pairs_file), 0, 0, NULL, "The list", "FILE",
+     "Never recommend an item of this file to its user: a log with a user and an item on each line, for --user and "
+     "--all-users."},
     {"explain", 'i', AT(explain), 0, 1000, NULL, "The list", "N",
      "Show for each item the N past items that contributed most to its score."},
     {"output", 's', AT(output), 0, 0, NULL, "Output", "FILE",
@@ -71,6 +74,7 @@ struct recommending {
     struct cli_lists lists;
     enum inmo_status problem; /* of users who got no list, while others did */
     enum inmo_status status;  /* of a list within recommend_everybody */
+    int unknown;              /* ids of the allow and deny lists that the view does not know */
     struct inmo_error *error;
 };
 
@@ -82,30 +86,6 @@ static enum inmo_status explain(void *context, const char *item, struct inmo_exp
     return inmo_explain(run->view, &run->query, item, why, error);
 }
 
-/* "for alice; the model uses 83 % of the history" */
-static char *describe(const struct inmo_query *query, const struct inmo_list *list)
-{
-    char *who = query->user ? cli_format("for %s", query->user)
-                            : cli_format("for somebody with %zu item%s", query->item_count,
-                                         query->item_count == 1 ? "" : "s");
-    char *known = NULL, *sentence;
-
-    if (!query->user && !query->allow && !query->deny)
-        known = cli_format(": %zu of %zu items of the history are known",
-                           query->item_count - (size_t)list->unknown_items, query->item_count);
-    else if (list->unknown_items)
-        known = cli_format(": skipped %d unknown item%s of the history, allow and deny lists", list->unknown_items,
-                           list->unknown_items == 1 ? "" : "s");
-    if (list->fallback)
-        sentence = cli_format("%s%s; nothing to go on, so the list is by popularity", who, known ? known : "");
-    else
-        sentence = cli_format("%s%s; the model uses %.0f %% of the history", who, known ? known : "",
-                              100 * list->coverage);
-    free(known);
-    free(who);
-    return sentence;
-}
-
 /* Recommends for one user; the query is in run. name: of somebody unseen, or NULL. */
 static enum inmo_status recommend_one(struct recommending *run, const char *name, struct inmo_error *error)
 {
@@ -115,8 +95,8 @@ static enum inmo_status recommend_one(struct recommending *run, const char *name
     if (!status && list->unknown_items)
         cli_note_unknown_items(run->view, run->query.items, run->query.item_count);
     if (!status) {
-        char *sentence = describe(&run->query, list);
-        struct cli_recipient to = {run->query.user ? run->query.user : name, sentence, 1};
+        char *sentence = cli_list_sentence(name, &run->query, list);
+        struct cli_recipient to = {run->query.user ? run->query.user : name, sentence};
         status = cli_lists_put(&run->lists, &to, list, error);
         free(sentence);
     }
@@ -162,7 +142,14 @@ static int put_row(void *context, const char *user, size_t count, const struct i
         run->status = recommend_one(run, NULL, run->error);
     } else {
         struct inmo_list list = {.count = count, .entry = (struct inmo_entry *)entry};
-        run->status = cli_lists_put(&run->lists, &(struct cli_recipient){.name = user}, &list, run->error);
+        struct inmo_query query = run->query;
+        query.user = user;
+        if (cli_lists_tell(&run->lists)) {
+            run->status = inmo_query_coverage(run->view, &query, &list, run->error);
+            list.unknown_items += run->unknown;
+        }
+        if (!run->status)
+            run->status = cli_lists_put(&run->lists, &(struct cli_recipient){.name = user}, &list, run->error);
     }
     return run->status || ferror(stream);
 }
@@ -173,6 +160,8 @@ static enum inmo_status recommend_everybody(struct recommending *run, struct inm
     enum inmo_status status;
 
     run->error = error;
+    run->unknown = cli_count_unknown(run->view, query.allow, query.allow_count) +
+                   cli_count_unknown(run->view, query.deny, query.deny_count);
     status = inmo_recommend_all(run->view, &query, cli_hooks(), put_row, run, error);
     if (run->status)
         status = run->status;
@@ -202,6 +191,41 @@ static enum inmo_status recommend_histories(struct recommending *run, const stru
     return status;
 }
 
+/* Marks the pairs of the file as seen: what the view does not know is in no list anyway. */
+static enum inmo_status deny_pairs(const struct recommend_settings *settings, struct inmo_view *view,
+                                   struct inmo_error *error)
+{
+    struct inmo_read_options read = settings->view.read;
+    struct inmo_log *log = NULL;
+    struct inmo_event *event = NULL;
+    const char *user, *item;
+    int64_t time, count = 0, unknown = 0;
+    enum inmo_status status;
+
+    read.keep_all_ratings = 1; /* whatever else the file says */
+    read.positive = read.seen = read.negative = NULL;
+    status = inmo_log_read(&settings->pairs_file, 1, &read, cli_hooks(), &log, error);
+    cli_hooks_end();
+    if (!status)
+        event = cli_allocate((size_t)inmo_log_count(log) + 1, sizeof *event);
+    for (int64_t n = 0; !status && inmo_log_at(log, n, &user, &item, &time); n++) {
+        if (inmo_view_user_row(view, user) >= 0 && inmo_view_item_row(view, item) >= 0)
+            event[count++] = (struct inmo_event){user, item, 0};
+        else
+            unknown++;
+    }
+    if (!status)
+        status = inmo_view_observe_seen(view, event, (size_t)count, error);
+    if (!status && unknown) {
+        char a[32], b[32];
+        cli_note(INMO_NOTE, "%s of %s pairs of %s have a user or an item that the model does not know",
+                 cli_thousands(unknown, a), cli_thousands(unknown + count, b), settings->pairs_file);
+    }
+    free(event);
+    inmo_log_free(log);
+    return status;
+}
+
 static enum inmo_status check(const struct cli_options *options, const struct recommend_settings *settings,
                               struct inmo_error *error)
 {
@@ -217,6 +241,10 @@ static enum inmo_status check(const struct cli_options *options, const struct re
                           ways ? "several ways to say for whom" : "nobody to recommend for");
     else if (settings->all_users && !settings->output)
         status = cli_fail(error, INMO_USAGE, "--all-users needs -o FILE, or -o - for standard output");
+    else if (settings->pairs_file && (settings->histories || !(somebody ? settings->users.count > 0 : 1)))
+        status = cli_fail(error, INMO_USAGE, "--deny-pairs is for --user and --all-users: others have no names");
+    else if (settings->pairs_file && (settings->include_seen || !settings->exclude_seen))
+        status = cli_fail(error, INMO_USAGE, "--deny-pairs and --include-seen exclude each other");
     else if (settings->include_seen && cli_given(options, "exclude-seen") && settings->exclude_seen)
         status = cli_fail(error, INMO_USAGE, "--include-seen and --exclude-seen exclude each other");
     return status;
@@ -243,6 +271,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         status = cli_histories_read(settings->histories, &settings->view.read, &histories, error);
     if (!status)
         status = cli_open_view(options->argument.value[0], &settings->view, &view, error);
+    if (!status && settings->pairs_file)
+        status = deny_pairs(settings, view.view, error);
     if (!status)
         status = cli_open_titles(&settings->titles, encoding, view.model, error);
     if (!status)
@@ -309,10 +339,11 @@ const struct cli_command cli_recommend = {
         "CSV and TSV files have a header and the columns user, rank, item, score, with titles also title, and with "
         "--explain N because_1, contribution_1 and so on. In tab-separated output a tab or line end inside an id "
         "is "
-        "written \\t, \\n or \\r. JSON has for each user an object with the keys user and items, each of which has "
-        "rank, item, score, title if it is known, and because (item, contribution) with --explain; for somebody "
-        "asked for by name or history also coverage, unknown_items and fallback. --histories reads any log; those "
-        "who are in it are taken for strangers, whatever their names.",
+        "written \\t, \\n or \\r. JSON has for each user an object with the keys user, coverage (the share "
+        "of the history that the model uses), unknown_items, fallback (by popularity) and items, each of which has "
+        "rank, item, score, title if it is known, and because (item, contribution) with --explain. --histories "
+        "reads "
+        "any log; those who are in it are taken for strangers, whatever their names.",
     .examples =
         "  inmo recommend model.inmo --user alice --user bob --k 10\n"
         "  inmo recommend model.inmo --items jazz-001,jazz-017 --explain 3\n"

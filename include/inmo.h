@@ -862,6 +862,11 @@ INMO_API enum inmo_status inmo_recommend_all(const struct inmo_view *view, const
                                                         const struct inmo_entry *entry),
                                              void *context, struct inmo_error *error);
 
+/* Coverage, unknown items of the history and fallback of the list that inmo_recommend would give, without making
+ * it: sets these three of *list. Errors: as of inmo_recommend. */
+INMO_API enum inmo_status inmo_query_coverage(const struct inmo_view *view, const struct inmo_query *query,
+                                              struct inmo_list *list, struct inmo_error *error);
+
 /* The k nearest items or users by cosine of their representations. For systems without representations (item-knn,
  * ease, gf-cf): the k items with the largest weights for a history of this item alone. Exactly one of item and
  * user must be non-NULL. Errors: UNKNOWN, UNSUPPORTED (popular; users of a system without representations). */

@@ -154,13 +154,29 @@ def test_titles_and_lists_as_columns(data, tmp_path, monkeypatch):
         again.save_lists(tmp_path / "more.parquet")
 
 
-def test_lists_as_a_parquet_file(model, tmp_path):
-    pytest.importorskip("pyarrow")
+def test_lists_as_a_parquet_file(data, tmp_path):
+    """By the real pyarrow: types that other teams expect, read by pandas and polars, and back into a log."""
+    pyarrow, pandas, polars = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
     from pyarrow import parquet
 
-    model.save_lists(tmp_path / "lists.parquet", users=model.users[:4], k=2)
-    table = parquet.read_table(tmp_path / "lists.parquet").to_pydict()
-    assert table["rank"] == [1, 2] * 4 and table["item"][:2] == model.recommend(model.users[0], k=2).ids
+    (tmp_path / "titles.csv").write_text("id,title\n" + "".join(f"{item},Nº {item}\n" for item in data.items), encoding="utf-8")
+    model = inmo.train(data, model="inmo-mf", dim=8, epochs=1, titles=tmp_path / "titles.csv")
+    path = tmp_path / "lists.parquet"
+    model.save_lists(path, users=model.users[:4], k=2)
+    table = parquet.read_table(path)
+    assert table.schema.names == ["user", "rank", "item", "score", "title"]
+    kinds = {"user": pyarrow.types.is_string, "rank": pyarrow.types.is_integer, "item": pyarrow.types.is_string,
+             "score": pyarrow.types.is_floating, "title": pyarrow.types.is_string}
+    assert all(kinds[field.name](field.type) or pyarrow.types.is_large_string(field.type) for field in table.schema)
+    rows = table.to_pydict()
+    assert rows["rank"] == [1, 2] * 4 and rows["item"][:2] == model.recommend(model.users[0], k=2).ids
+    assert rows["title"] == [f"Nº {item}" for item in rows["item"]]
+    assert pandas.read_parquet(path)["item"].tolist() == rows["item"] == polars.read_parquet(path)["item"].to_list()
+    again = inmo.prepare(path, columns="user,-,item,-,-", split="100/0/0")
+    assert again.info["train"] == 8 and again.users == model.users[:4]
+    with pytest.raises(OSError):
+        model.save_lists(tmp_path / "absent" / "lists.parquet")
+    assert os.listdir(tmp_path) and not list(tmp_path.glob("*.part"))
 
 
 def test_every_option_is_a_keyword(root):

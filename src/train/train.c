@@ -276,11 +276,12 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
     if (!run->validation && run->pass->before)
         return INMO_OK;
     if (!run->validation) {
-        inmo_note(
-            run->hooks, INMO_WARNING,
-            "the data set has no validation part, so nothing says when to stop: all %d epochs will be run and the "
-            "last one kept; `hold-out` 0.1 lets training hold one out",
-            inmo_trainer_epochs(trainer));
+        inmo_note(run->hooks, INMO_WARNING,
+                  "%s, so nothing says when to stop: all %d epochs will be run and the last one kept%s",
+                  run->warm->model ? "nothing is new since the earlier model, and what it knows cannot validate"
+                                   : "the data set has no validation part",
+                  inmo_trainer_epochs(trainer),
+                  run->warm->model ? "" : "; `hold-out` 0.1 lets training hold one out");
         return INMO_OK;
     }
     trainer->best = inmo_alloc(inmo_block_size(block), sizeof(float));

@@ -284,3 +284,24 @@ enum inmo_status inmo_recommend(const struct inmo_view *view, const struct inmo_
     inmo_view_give_back(view, work);
     return status;
 }
+
+enum inmo_status inmo_query_coverage(const struct inmo_view *view, const struct inmo_query *query,
+                                     struct inmo_list *list, struct inmo_error *error)
+{
+    struct inmo_work *work = inmo_view_borrow(view);
+    struct inmo_person person;
+    enum inmo_status status = work ? inmo_check_query(query, error) : inmo_fail_memory(error, "a history");
+    if (!status) {
+        inmo_work_empty(work);
+        inmo_view_read_lock(view);
+        status = inmo_person_make(view, view->snapshot, work, query, &person, error);
+        inmo_view_unlock(view);
+    }
+    if (!status) {
+        list->coverage = inmo_person_coverage(&person);
+        list->unknown_items = person.unknown;
+        list->fallback = person.falls_back;
+    }
+    inmo_view_give_back(view, work);
+    return status;
+}

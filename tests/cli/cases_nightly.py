@@ -78,6 +78,35 @@ def case_warm_start_takes_over_what_is_not_said(world):
     world.inmo("train", "one.csv", "-o", "x", "--from", "nothing", code=4)
 
 
+def case_warm_start_and_refit(world):
+    """Yesterday's model and today's each without, with the graph of, and trained again on everything: today's has all
+    interactions unless told otherwise, and is never validated with what yesterday's was trained on."""
+    how = days(world)
+    rows = {tuple(line.split(";")[:2]) for name in ("one.csv", "two.csv") for line in read(world.path(name)).decode().split()
+            if int(line.split(";")[2]) >= 2}
+    for old in ("none", "graph", "train"):
+        world.inmo("train", "one.csv", "-o", "old", *how, *SMALL, "--refit", old, "--force")
+        before = settings_of(world, "old")
+        for new in ("none", "graph", "train"):
+            run = ("train", "one.csv", "two.csv", "-o", "new", "--from", "old", "--refit", new, "--force")
+            _, err = world.inmo(*run)
+            validated = int(re.search(r"is not validated with: (\d+) validation interactions instead of \d+", err).group(1))
+            world.check("warm start: " in err and validated > 0, err)
+            found = settings_of(world, "new")
+            held = 0 if new != "none" else validated
+            world.check(found["interactions"] == len(rows) - held, f"{old}, {new}: {found['interactions']} of {len(rows)} interactions")
+            refit = found["record"][0].get("refit") if new != "none" else None
+            world.check(new == "none" or (refit["how"] == new and refit["held-out"] == validated), f"{old}, {new}: {found['record'][0]}")
+            # all of yesterday's is known to a refitted model: only what is new today can be held out
+            world.check(old == "none" or validated <= len(rows) - before["interactions"], f"{old}, {new}: {validated} validated")
+            first = read(world.path("new"))
+            world.inmo(*run, "-q", "--threads", "3" if new == "train" else "1")
+            world.check(read(world.path("new")) == first, f"{old}, {new}: other bytes at another number of threads")
+            out = world.inmo("recommend", "new", "--all-users", "-o", "-", "--k", "100", "-q")[0]
+            listed = {(line.split("\t")[1], line.split("\t")[0]) for line in out.splitlines()}
+            world.check(new == "none" or not listed & rows, f"{old}, {new}: lists have what people have")
+
+
 def case_two_runs_do_not_make_the_same_output(world):
     data = os.path.join(world.small, "data")
     first = world.start("train", data, "-o", "model", "--dim", "64", "--epochs", "100000", "--patience", "100000")

@@ -318,3 +318,60 @@ def case_shop_of_single_purchases(world):
             world.check("nothing is left to evaluate on" in told, told)
             told = world.inmo("evaluate", "m", "data", code=3)[1]
             world.check("the model was trained on" in told, told)
+
+
+def case_lists_have_the_same_keys_everywhere(world):
+    """Whoever a list is for, and however it was asked for: coverage, unknown items and fallback as for one person."""
+    with open(world.path("rated.csv"), "w", encoding="utf-8") as stream:
+        stream.write("user,item,rating\n")
+        stream.writelines(f"u{user},i{(user * n) % 40},{1 + (user + n) % 5}\n" for user in range(60) for n in range(user % 9))
+        stream.write("low,i1,1\n")
+    with open(world.path("deny"), "w", encoding="utf-8") as stream:
+        stream.write("i3\nnothing\n")
+    with open(world.path("carts.csv"), "w", encoding="utf-8") as stream:
+        stream.write("user,item\nc1,i1\nc1,i2\nc1,gone\nc2,nowhere\n" + "".join(f"d{n},i{n}\n" for n in range(30)))
+    for model in ("ease", "inmo-lightgcn", "mf"):
+        world.inmo("train", "rated.csv", "-o", "m", "--model", model, "--dim", "8", "--epochs", "1", "--user-templates", "0.5",
+                   "--item-templates", "0.5", "--force", "-q")
+
+        def asked(*words):
+            return [json.loads(line) for line in world.inmo("recommend", "m", "--json", "--deny", "deny", *words)[0].splitlines()]
+
+        everybody = asked("--all-users", "-o", "-")
+        world.check(len({tuple(sorted(one)) for one in everybody}) == 1 and any(one["fallback"] for one in everybody), str(everybody[0]))
+        for one in everybody[::6] + [one for one in everybody if one["fallback"]][:2]:
+            alone = asked("--user", one["user"])[0]
+            world.check({**one, "items": ids(one)} == {**alone, "items": ids(alone)}, f"{model}: {one} is not {alone}")
+        if model == "mf":
+            continue
+        for one in asked("--histories", "carts.csv"):
+            history = ["i1", "i2", "gone"] if one["user"] == "c1" else ["nowhere"] if one["user"] == "c2" else ["i" + one["user"][1:]]
+            alone = asked("--items", ",".join(history))[0]
+            world.check({**one, "items": 0} == {**alone, "user": one["user"], "items": 0}, f"{model}: {one} is not {alone}")
+        text = world.inmo("recommend", "m", "--histories", "carts.csv")[0]
+        world.check("for c1: 2 of 3 items of the history are known" in text, text)
+
+
+def case_pairs_that_are_denied(world):
+    log = [line.split()[:2] for line in open(os.path.join(world.small, "log.tsv"), encoding="utf-8")]
+    users = sorted({user for user, _ in log})
+    for model in ("inmo-lightgcn", "mf", "popular"):
+        best = {o["user"]: ids(o) for o in lists(world, "--all-users", "-o", "-", model=model)}
+        denied = {(user, item) for n, user in enumerate(users) for item in best[user][n % 3:n % 7]}
+        with open(world.path("pairs.csv"), "w", encoding="utf-8") as stream:
+            stream.write("user,item\nnobody,nothing\n" + "".join(f"{user},{item}\n" for user, item in sorted(denied)))
+        run = ("--deny-pairs", "pairs.csv")
+        found = {o["user"]: ids(o) for o in lists(world, "--all-users", "-o", "-", *run, model=model)}
+        world.check(list(found) == list(best), f"{model}: other users")
+        for user in users:
+            kept = [item for item in best[user] if (user, item) not in denied]
+            world.check(found[user][:len(kept)] == kept and not {(user, i) for i in found[user]} & denied and len(found[user]) == len(best[user]),
+                        f"{model}: {user} has {found[user]}, {best[user]} without {denied}")
+        for user in users[::50]:
+            world.check(ids(lists(world, "--user", user, *run, model=model)[0]) == found[user], f"{model}: {user} alone")
+    path = os.path.join(world.small, "mf")
+    _, err = world.inmo("recommend", path, "--user", users[0], "--deny-pairs", "pairs.csv")
+    world.check(f"1 of {len(denied) + 1:,} pairs of pairs.csv have a user or an item" in err, err)
+    for words, said in ((("--items", log[0][1]), "is for --user and --all-users"), (("--user", users[0], "--include-seen"), "exclude each other")):
+        world.check(said in world.inmo("recommend", path, "--deny-pairs", "pairs.csv", *words, code=2)[1], said)
+    world.inmo("recommend", path, "--user", users[0], "--deny-pairs", "absent.csv", code=4)
