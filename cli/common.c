@@ -107,6 +107,18 @@ enum inmo_status cli_read_data(const struct cli_data_options *data, const char *
     return status;
 }
 
+enum inmo_status cli_prepare_bounded(const struct cli_data_options *data, const char *const *paths, size_t count,
+                                     uint64_t memory, const char *directory, int force,
+                                     struct inmo_prepared **prepared, struct inmo_error *error)
+{
+    for (size_t n = 0; n < count; n++)
+        if (is_store(paths[n]))
+            return cli_fail(error, INMO_USAGE,
+                            "%s is an event store, which is read into memory; --memory is for logs", paths[n]);
+    return inmo_prepare_bounded(paths, count, NULL, &data->read, &data->prepare, memory, directory, force,
+                                cli_hooks(), prepared, error);
+}
+
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error)
 {
     /* The library checks these options when it prepares a log, so try them on a log of one line. */

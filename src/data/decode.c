@@ -191,6 +191,21 @@ enum inmo_status inmo_decode_open(const char *path, const char *encoding, struct
     return status;
 }
 
+enum inmo_status inmo_decode_open_source(const struct inmo_source *source, struct inmo_decode **result,
+                                         struct inmo_error *error)
+{
+    struct inmo_decode *decode = inmo_alloc_zero(1, sizeof *decode);
+    enum inmo_status status = INMO_OK;
+    if (!decode)
+        return inmo_fail_memory(error, "reading a database");
+    status = inmo_unpack_open_source(source, &decode->unpack, error);
+    if (status == INMO_OK)
+        *result = decode;
+    else
+        inmo_decode_close(decode);
+    return status;
+}
+
 void inmo_decode_close(struct inmo_decode *decode)
 {
     if (!decode)

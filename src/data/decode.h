@@ -11,6 +11,9 @@ struct inmo_decode;
  * encoding that iconv does not know), IO, INPUT, MEMORY. */
 enum inmo_status inmo_decode_open(const char *path, const char *encoding, struct inmo_decode **decode,
                                   struct inmo_error *error);
+/* The same for text that is not in a file and is UTF-8 as it comes. */
+enum inmo_status inmo_decode_open_source(const struct inmo_source *source, struct inmo_decode **decode,
+                                         struct inmo_error *error);
 void inmo_decode_close(struct inmo_decode *decode);
 
 /* The next bytes of text, at least one and at most room, which is at least 64; *got is 0 only at the end. A UTF-8

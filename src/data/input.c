@@ -85,8 +85,9 @@ static enum inmo_status look_at_beginning(struct inmo_input *input, struct inmo_
     return status;
 }
 
-enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
-                                 struct inmo_input **result, struct inmo_error *error)
+static enum inmo_status open_input(const char *path, const struct inmo_source *source, const char *encoding,
+                                   const struct inmo_watch *watch, struct inmo_input **result,
+                                   struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct inmo_input *input = inmo_alloc_zero(1, sizeof *input);
@@ -99,7 +100,8 @@ enum inmo_status inmo_input_open(const char *path, const char *encoding, const s
     if (watch)
         input->watch = *watch;
     if (status == INMO_OK)
-        status = inmo_decode_open(path, encoding, &input->decode, error);
+        status = source ? inmo_decode_open_source(source, &input->decode, error)
+                        : inmo_decode_open(path, encoding, &input->decode, error);
     if (status == INMO_OK)
         status = look_at_beginning(input, error);
     if (status == INMO_OK)
@@ -107,6 +109,18 @@ enum inmo_status inmo_input_open(const char *path, const char *encoding, const s
     else
         inmo_input_close(input);
     return status;
+}
+
+enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
+                                 struct inmo_input **input, struct inmo_error *error)
+{
+    return open_input(path, NULL, encoding, watch, input, error);
+}
+
+enum inmo_status inmo_input_open_source(const struct inmo_source *source, const struct inmo_watch *watch,
+                                        struct inmo_input **input, struct inmo_error *error)
+{
+    return open_input(NULL, source, NULL, watch, input, error);
 }
 
 void inmo_input_close(struct inmo_input *input)

@@ -121,6 +121,8 @@ static enum inmo_status match_log(struct inmo_reader *reader, const char *first_
     const uint8_t *has = reader->plan.columns.has;
     if (!reader->log) {
         reader->log = inmo_log_new(has[INMO_ROLE_TIME], has[INMO_ROLE_SPLIT]);
+        if (reader->log)
+            reader->log->spill = reader->spill;
         return reader->log ? INMO_OK : inmo_fail_memory(error, "the log");
     }
     for (int n = 0; n < 2; n++) {
@@ -143,7 +145,8 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
     size_t count = 0;
     char shown[300];
     reader->input = NULL;
-    status = inmo_input_open(path, reader->options.encoding, &watch, &reader->input, error);
+    status = reader->source ? inmo_input_open_source(reader->source, &watch, &reader->input, error)
+                            : inmo_input_open(path, reader->options.encoding, &watch, &reader->input, error);
     if (status != INMO_OK)
         return status;
     reader->name = inmo_input_name(reader->input);
@@ -154,8 +157,15 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
         status =
             inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a line longer than %d MB, expected at most that",
                       reader->name, sample[0].number, INMO_LINE_LIMIT >> 20);
-    if (status == INMO_OK)
-        status = inmo_plan_make(reader->name, &reader->options, sample, count, &reader->plan, error);
+    if (status == INMO_OK) {
+        struct inmo_read_options options = reader->options;
+        if (reader->source) { /* what it is, is known; the description has what the caller said */
+            options.format = "delimited";
+            options.separator = "comma";
+            options.header = "yes";
+        }
+        status = inmo_plan_make(reader->name, &options, sample, count, &reader->plan, error);
+    }
     /* For a file that is not text at all, the details would mislead. */
     if (status == INMO_INPUT && count > 0 && memchr(sample[0].text, 0, sample[0].length))
         status = inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a NUL byte, expected text", reader->name,
@@ -196,6 +206,21 @@ static char *join_paths(const char *const *path, size_t path_count)
 enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const struct inmo_read_options *options,
                                const struct inmo_hooks *hooks, struct inmo_log **result, struct inmo_error *error)
 {
+    return inmo_log_read_into(path, path_count, NULL, NULL, options, hooks, result, error);
+}
+
+enum inmo_status inmo_log_read_source(const struct inmo_source *source, const struct inmo_read_options *options,
+                                      const struct inmo_hooks *hooks, struct inmo_log **log,
+                                      struct inmo_error *error)
+{
+    return inmo_log_read_into(&source->name, 1, source, NULL, options, hooks, log, error);
+}
+
+enum inmo_status inmo_log_read_into(const char *const *path, size_t path_count, const struct inmo_source *source,
+                                    struct inmo_spill *spill, const struct inmo_read_options *options,
+                                    const struct inmo_hooks *hooks, struct inmo_log **result,
+                                    struct inmo_error *error)
+{
     enum inmo_status status;
     struct inmo_read_options defaults;
     struct meter meter = {.hooks = hooks, .began = inmo_now()};
@@ -213,7 +238,7 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
             inmo_fail(error, INMO_USAGE, "found no file to read, expected one or more, or - for standard input");
     if (status == INMO_OK)
         status = inmo_encoding_check(options->encoding, error);
-    if (status == INMO_OK)
+    if (status == INMO_OK && !source)
         status = measure(path, path_count, &meter.total, error);
     if (status != INMO_OK)
         return status;
@@ -221,6 +246,8 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
     if (!reader)
         return inmo_fail_memory(error, "reading files");
     reader->options = *options;
+    reader->source = source;
+    reader->spill = spill;
     reader->options.format = options->format ? options->format : defaults.format;
     reader->options.header = options->header ? options->header : defaults.header;
     meter.reported = meter.began;

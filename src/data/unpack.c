@@ -18,12 +18,13 @@
 
 enum { RAW_SIZE = 256 << 10 };
 
-enum packing { PLAIN, GZIP, ZSTD };
+enum packing { PLAIN, GZIP, ZSTD, SOURCE };
 
 struct inmo_unpack {
     char *name;
     int file, standard;
     enum packing packing;
+    struct inmo_source source;
 
     unsigned char *raw;  // (RAW_SIZE)
     size_t raw_begin, raw_end;
@@ -277,6 +278,29 @@ enum inmo_status inmo_unpack_open(const char *path, struct inmo_unpack **result,
     return status;
 }
 
+enum inmo_status inmo_unpack_open_source(const struct inmo_source *source, struct inmo_unpack **result,
+                                         struct inmo_error *error)
+{
+    struct inmo_unpack *unpack = inmo_alloc_zero(1, sizeof *unpack);
+    if (!unpack || !(unpack->name = inmo_copy_string(source->name))) {
+        inmo_free(unpack);
+        return inmo_fail_memory(error, "reading a database");
+    }
+    unpack->file = -1;
+    unpack->packing = SOURCE;
+    unpack->source = *source;
+    *result = unpack;
+    return INMO_OK;
+}
+
+static enum inmo_status read_source(struct inmo_unpack *unpack, char *to, size_t room, size_t *got,
+                                    struct inmo_error *error)
+{
+    enum inmo_status status = unpack->source.read(unpack->source.context, to, room, got, error);
+    unpack->taken += status == INMO_OK ? (int64_t)*got : 0;
+    return status;
+}
+
 void inmo_unpack_close(struct inmo_unpack *unpack)
 {
     if (!unpack)
@@ -297,6 +321,7 @@ enum inmo_status inmo_unpack_read(struct inmo_unpack *unpack, char *to, size_t r
     switch (unpack->packing) {
     case GZIP: return decode_gzip(unpack, to, room, got, error);
     case ZSTD: return decode_zstd(unpack, to, room, got, error);
+    case SOURCE: return read_source(unpack, to, room, got, error);
     default: return decode_plain(unpack, to, room, got, error);
     }
 }

@@ -10,6 +10,9 @@ struct inmo_unpack;
 /* path "-" is standard input. Errors: IO (missing, a directory, unreadable), INPUT (another compression format),
  * MEMORY. */
 enum inmo_status inmo_unpack_open(const char *path, struct inmo_unpack **unpack, struct inmo_error *error);
+/* The same for bytes that come from somewhere else and are not packed. */
+enum inmo_status inmo_unpack_open_source(const struct inmo_source *source, struct inmo_unpack **unpack,
+                                         struct inmo_error *error);
 void inmo_unpack_close(struct inmo_unpack *unpack);
 
 /* The next bytes, at least one and at most room; *got is 0 only at the end. room is below 4 GB.
