@@ -53,12 +53,13 @@ void cli_duration(double seconds, char *text, size_t size);
 struct cli_data_options {
     struct inmo_read_options read;
     struct inmo_prepare_options prepare;
+    const char *query; /* to be put to a database; NULL: logs or an event store */
 };
 /* split NULL: the library's default. */
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
 /* Checks the split options before a long log is read. */
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error);
-/* One or more logs, or one event store (a file or postgresql://...). */
+/* One or more logs, one event store (a file or postgresql://...), or the answer of a database to the query. */
 enum inmo_status cli_read_data(const struct cli_data_options *data, const char *const *paths, size_t count,
                                struct inmo_log **log, struct inmo_error *error);
 /* The same into a prepared directory, in a bounded memory (inmo_prepare_bounded). */

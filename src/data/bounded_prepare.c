@@ -127,7 +127,6 @@ enum inmo_status inmo_prepare_bounded(const char *const *paths, size_t path_coun
                                       const char *directory, int force, const struct inmo_hooks *hooks,
                                       struct inmo_prepared **result, struct inmo_error *error)
 {
-    enum { NODE = 20 }; /* bytes of all arrays that have an entry for each user and item */
     struct inmo_prepare_options defaults;
     struct inmo_prepared *prepared = inmo_alloc_zero(1, sizeof *prepared);
     struct inmo_bounded *b = NULL;
@@ -153,12 +152,10 @@ enum inmo_status inmo_prepare_bounded(const char *const *paths, size_t path_coun
     if (status == INMO_OK && !(b = begin(options, spill, (size_t)memory)))
         status = inmo_fail_memory(error, "the data set");
     if (status == INMO_OK) {
-        int64_t nodes = (int64_t)spill->side[0].count + spill->side[1].count;
         b->p.log = log;
         b->users = spill->side[0].count;
         b->items = spill->side[1].count;
-        if (NODE * nodes > (int64_t)(memory - memory / 8))
-            status = inmo_spill_too_small((size_t)memory, b->users, b->items, NODE * nodes / 7 * 8, error);
+        status = inmo_spill_check((size_t)memory, b->users, b->items, error);
     }
     if (status == INMO_OK)
         status = inmo_preparation_check(&b->p, error);

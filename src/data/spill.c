@@ -15,9 +15,11 @@ size_t inmo_spill_buffer(size_t memory)
     return buffer < 32 << 10 ? 32 << 10 : buffer > 4 << 20 ? 4 << 20 : buffer;
 }
 
-enum inmo_status inmo_spill_too_small(size_t memory, int64_t users, int64_t items, int64_t needed,
-                                      struct inmo_error *error)
+enum inmo_status inmo_spill_check(size_t memory, int64_t users, int64_t items, struct inmo_error *error)
 {
+    int64_t needed = 20 * (users + items) / 7 * 8;
+    if (needed <= (int64_t)memory)
+        return INMO_OK;
     return inmo_fail(error, INMO_MEMORY,
                      "`memory` is %lld MB, too small for %lld users and %lld items; at least %lld MB are needed",
                      (long long)(memory >> 20), (long long)users, (long long)items,

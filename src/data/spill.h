@@ -64,8 +64,8 @@ enum inmo_status inmo_spill_next_name(struct inmo_tape_reader *reader, const cha
                                       struct inmo_error *error);
 /* Buffers that grow with the bound, within reason. */
 size_t inmo_spill_buffer(size_t memory);
-/* MEMORY, with a sentence that says how much would do. */
-enum inmo_status inmo_spill_too_small(size_t memory, int64_t users, int64_t items, int64_t needed,
-                                      struct inmo_error *error);
+/* Arrays with an entry for each user and item take up to 20 bytes an entry: MEMORY, with a sentence that says how
+ * much would do, if they leave too little of the bound. */
+enum inmo_status inmo_spill_check(size_t memory, int64_t users, int64_t items, struct inmo_error *error);
 
 #endif

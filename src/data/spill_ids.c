@@ -215,13 +215,11 @@ static enum inmo_status join(struct inmo_spill *spill, struct inmo_error *error)
     struct inmo_tape lines = INMO_NO_TAPE, seen = INMO_NO_TAPE, old;
     struct inmo_tape_reader line_reader = {0}, seen_reader = {0};
     enum inmo_status status = INMO_OK;
-    int64_t nodes = 0, line_at = 0, seen_at = 0;
-    for (int s = 0; s < 2 && status == INMO_OK; s++) {
+    int64_t line_at = 0, seen_at = 0;
+    for (int s = 0; s < 2 && status == INMO_OK; s++)
         status = prepare_side(spill, s, &side[s], error);
-        nodes += side[s].different;
-    }
-    if (status == INMO_OK && 4 * nodes > (int64_t)(spill->memory / 2))
-        status = inmo_spill_too_small(spill->memory, side[0].different, side[1].different, 8 * nodes, error);
+    if (status == INMO_OK)
+        status = inmo_spill_check(spill->memory, side[0].different, side[1].different, error);
     if (status == INMO_OK)
         status = inmo_tape_open(&lines, &spill->scratch, buffer, error);
     if (status == INMO_OK)
