@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ENOUGH = 64 << 10 };
@@ -18,9 +19,11 @@ static int is_postgres(const char *address)
 int feed_is_database(const char *address)
 {
     char start[16] = {0};
+    struct stat found;
     int file, is = is_postgres(address) || !strncmp(address, FILE_WORD, sizeof FILE_WORD - 1);
 
-    if (!is && (file = open(address, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) >= 0) {
+    if (!is && !stat(address, &found) && S_ISREG(found.st_mode) &&
+        (file = open(address, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) >= 0) {
         is = read(file, start, sizeof start) == (ssize_t)sizeof start && !memcmp(start, "SQLite format 3", 16);
         close(file);
     }

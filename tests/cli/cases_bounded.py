@@ -150,3 +150,40 @@ def case_memory_bound_leaves_nothing(world):
     world.check("too small for 400000 users and 400000 items; at least" in err, err)
     needed = err.split("at least ")[1].split(" MB")[0]
     world.inmo("prepare", "ids", "-o", "data", "--memory", f"{needed}M")
+
+
+def case_packed_files_at_any_number_of_threads(world):
+    """Several packed files are unpacked by threads ahead of their turn: the same bytes, the same errors in the same order; pipes wait."""
+    packers = ("gzip -k", "zstd -qk", "cat", "gzip -k", "zstd -qk", "gzip -k")
+    names = []
+    for n, packer in enumerate(packers):
+        write_log(world.path(f"day{n}.csv"), 30000, ("user", "item", "time"), n)
+        world.check(world.shell(f"{packer} day{n}.csv > /dev/null").returncode == 0, packer)
+        names.append(f"day{n}.csv" + {"g": ".gz", "z": ".zst", "c": ""}[packer[0]])
+    plain = [f"day{n}.csv" for n in range(len(packers))]
+    world.inmo("prepare", *plain, "-o", "plain", "--threads", "1")
+    world.inmo("prepare", *names, "-o", "packed", "--threads", "1")
+    for threads in ("2", "3", "8"):
+        for bound in ((), ("--memory", "300M")):
+            world.inmo("prepare", *names, "-o", "many", "--force", "--threads", threads, *bound)
+            for name in ("data.safetensors", "meta.json"):
+                world.check(read(world.path("many", name)) == read(world.path("packed", name)), f"{threads} threads, {bound}: {name}")
+    # But for the names of the files, it is what the plain ones give.
+    arrays = [(data := read(world.path(name, "data.safetensors")))[8 + int.from_bytes(data[:8], "little"):] for name in ("plain", "packed")]
+    world.check(arrays[0] == arrays[1] and len(arrays[0]) > 100000, "plain and packed")
+
+    # The third file is cut off, the second has a bad line: whoever is first in the log is told.
+    cut = read(world.path(names[3]))
+    with open(world.path("cut.gz"), "wb") as stream:
+        stream.write(cut[:len(cut) // 2])
+    with open(world.path("bad.csv"), "w", encoding="utf-8") as stream:
+        stream.write("user,item,time\na,b,1\nc,,2\n")
+    for threads in ("1", "2", "8"):
+        _, err = world.inmo("prepare", names[0], "cut.gz", "bad.csv", names[1], "-o", "none", "--threads", threads, code=3)
+        world.check("cut.gz: the gzip data is cut off" in err, err)
+        _, err = world.inmo("prepare", names[0], "bad.csv", "cut.gz", names[1], "-o", "none", "--threads", threads, code=3)
+        world.check("bad.csv:3: found an empty item" in err, err)
+        world.check(not os.path.exists(world.path("none")), "a directory was left")
+    # One who writes into two pipes, one after the other.
+    done = world.shell("mkfifo a b; (cat day0.csv > a; cat day1.csv.zst > b) & timeout 60 inmo prepare a b -o pipes --threads 4", timeout=90)
+    world.check(done.returncode == 0, done.stderr)
