@@ -220,7 +220,7 @@ static enum inmo_status take(struct inmo_sorter *sorter, const uint64_t **record
     enum inmo_status status = INMO_OK;
     int found = 1;
     *record = NULL;
-    if (sorter->taken) {
+    if (sorter->taken && sorter->alive > 0) {
         status = advance(sorter, &sorter->heap[0], &found, error);
         if (status == INMO_OK && !found)
             sorter->heap[0] = sorter->heap[--sorter->alive];

@@ -65,18 +65,14 @@ void inmo_spill_free(struct inmo_spill *spill)
     inmo_free(spill);
 }
 
-int inmo_spill_is_full(struct inmo_spill *spill, const struct inmo_log *log)
+int inmo_spill_look(struct inmo_spill *spill, const struct inmo_log *log)
 {
     /* Sorting a table when it is written out takes 32 bytes an id. */
     enum { SORTING = 32 };
-    int32_t users = inmo_idtable_map(log->users).count, items = inmo_idtable_map(log->items).count;
-    size_t bytes;
-    if (users == spill->known[0] && items == spill->known[1])
-        return 0;
-    spill->known[0] = users;
-    spill->known[1] = items;
-    bytes = inmo_idtable_bytes(log->users) + inmo_idtable_bytes(log->items);
-    return bytes + SORTING * (size_t)(users > items ? users : items) > spill->memory / 2;
+    int32_t ids = spill->known[0] > spill->known[1] ? spill->known[0] : spill->known[1];
+    spill->grown = 0;
+    return inmo_idtable_bytes(log->users) + inmo_idtable_bytes(log->items) + SORTING * (size_t)ids >
+           spill->memory / 2;
 }
 
 static enum inmo_status write_names(struct inmo_tape *names, const struct inmo_idmap *ids, struct inmo_error *error)
@@ -180,6 +176,11 @@ enum inmo_status inmo_spill_add(struct inmo_spill *spill, struct inmo_log *log, 
                                 int64_t time, uint8_t part, enum inmo_kind kind, struct inmo_error *error)
 {
     uint64_t word[2] = {inmo_sort_key(user, item, kind == INMO_POSITIVE ? part : (unsigned)kind), (uint64_t)time};
+    if (user >= spill->known[0] || item >= spill->known[1]) {
+        spill->known[0] = user >= spill->known[0] ? user + 1 : spill->known[0];
+        spill->known[1] = item >= spill->known[1] ? item + 1 : spill->known[1];
+        spill->grown = 1;
+    }
     if (kind == INMO_POSITIVE) {
         spill->words = log->has_time ? 2 : 1;
         log->count++;

@@ -37,7 +37,8 @@ struct inmo_spill {
     struct inmo_spill_side side[2];
     struct inmo_generation *generation;  // (generations)
     size_t generations, generation_capacity;
-    int32_t known[2];  // ids of the tables when they were last looked at
+    int32_t known[2];  // ids of the tables, as far as lines have named them
+    int grown;         // since the tables were last looked at
 };
 
 /* folder: for the temporary files. memory: bytes that everything after this may take, at least
@@ -47,8 +48,12 @@ enum inmo_status inmo_spill_new(const char *folder, size_t memory, const struct 
                                 struct inmo_spill **spill, struct inmo_error *error);
 void inmo_spill_free(struct inmo_spill *spill);
 
-/* Whether the tables of the log must be written out before the next line; cheap. */
-int inmo_spill_is_full(struct inmo_spill *spill, const struct inmo_log *log);
+/* Whether the tables of the log must be written out before the next line. */
+int inmo_spill_look(struct inmo_spill *spill, const struct inmo_log *log);
+static inline int inmo_spill_is_full(struct inmo_spill *spill, const struct inmo_log *log)
+{
+    return spill->grown && inmo_spill_look(spill, log);
+}
 /* Writes them out and gives the log empty ones: numbers from before are no longer those of the tables. only: there
  * is no other generation to be brought together with this one. */
 enum inmo_status inmo_spill_turn(struct inmo_spill *spill, struct inmo_log *log, int only,
