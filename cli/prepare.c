@@ -173,11 +173,16 @@ const struct cli_command cli_prepare = {
         "ones only seen: never trained on, never recommended to that user. The split is random, 70/10/20 percent "
         "for training, validation and test; everybody keeps at least one interaction for training. What is left "
         "out is said in numbers.\n\nInstead of logs, one event store of inmo serve can be given: its file, or "
-        "postgresql://...; it may be in use.",
-    .examples = "  inmo prepare ratings.csv -o data --k-core 10\n"
-                "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
-                "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n"
-                "  inmo prepare shop.db -o data --positive buy,like\n",
+        "postgresql://...; it may be in use. With --query, the rows of any other database.\n\nA log that does not "
+        "fit "
+        "into memory is prepared with --memory, to the same bytes.",
+    .examples =
+        "  inmo prepare ratings.csv -o data --k-core 10\n"
+        "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
+        "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n"
+        "  inmo prepare shop.db -o data --positive buy,like\n"
+        "  inmo prepare day1.csv.zst day2.csv.zst -o data --memory 2G\n"
+        "  inmo prepare postgresql://db/shop -o data --query 'select user_id, item_id, created_at from orders'\n",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
     .required = "output",

@@ -1,5 +1,6 @@
 """Cases about `prepare --memory`: the same bytes as without it, whatever the log and the options; within the memory it was given;
 nothing left behind. run.py runs every function called case_..."""
+import json
 import os
 import random
 import resource
@@ -87,6 +88,32 @@ def case_memory_bound_corners(world):
             _, err = world.inmo("prepare", "chain", "-o", "none", *options, *bound, code=3 if "time" not in options else 2)
             world.check(("nothing is left: 40000 interactions read, 40000 removed" in err) == ("time" not in options), err)
             world.check(not os.path.exists(world.path("none")), "a directory was left")
+
+
+def case_memory_bound_data_set_in_ranges(world):
+    """docs/formats.md: a process that has some of the users reads their part of the file and nothing else."""
+    write_log(world.path("log.csv"), 40000, ("user", "item"), 9)
+    world.inmo("prepare", "log.csv", "-o", "data", "--memory", LEAST)
+    path = world.path("data", "data.safetensors")
+    with open(path, "rb") as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(size))
+
+        def numbers(array, first, last, bytes_each):
+            stream.seek(8 + size + header[array]["data_offsets"][0] + bytes_each * first)
+            text = stream.read(bytes_each * (last - first))
+            return [int.from_bytes(text[at:at + bytes_each], "little") for at in range(0, len(text), bytes_each)]
+
+        users = header["train.offset"]["shape"][0] - 1
+        whole = numbers("train.item", 0, header["train.item"]["shape"][0], 4)
+        for name in ("train.offset", "train.item"):
+            world.check((8 + size + header[name]["data_offsets"][0]) % 64 == 0, f"{name} is not aligned")
+        for ranks in (1, 2, 3, 7):
+            found, cuts = [], [users * rank // ranks for rank in range(ranks + 1)]
+            for a, b in zip(cuts, cuts[1:]):
+                offset = numbers("train.offset", a, b + 1, 8)
+                found += numbers("train.item", offset[0], offset[-1], 4)
+            world.check(found == whole and len(whole) > 10000, f"{ranks} ranges")
 
 
 def peak(world, *arguments):
