@@ -1,8 +1,5 @@
 /* common.c - the common options, and opening data sets, raw logs, models and lists of ids. */
 #include "common.h"
-#ifdef INMO_SERVER
-#include "server/store.h"
-#endif
 
 #include <errno.h>
 #include <stddef.h>
@@ -43,6 +40,18 @@ void cli_common_start(struct cli_common *common)
 
 /* ---- Data sets and raw logs ---------------------------------------------------------------------------------- */
 
+static const struct inmo_setting query_row = {
+    "query",
+    's',
+    offsetof(struct cli_data_options, query),
+    0,
+    0,
+    NULL,
+    "Reading",
+    "SQL",
+    "Read the rows of this query instead of a file, from postgresql://... or a file of SQLite. Columns are "
+    "recognised by their names, as in a header. The password comes from PGPASSWORD or ~/.pgpass."};
+
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split)
 {
     const struct inmo_setting *row;
@@ -54,57 +63,9 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
         data->prepare.split = split;
     row = inmo_read_settings(&count);
     cli_add_table(options, row, count, &data->read);
+    cli_add_table(options, &query_row, 1, data);
     row = inmo_prepare_settings(&count);
     cli_add_table(options, row, count, &data->prepare);
-}
-
-/* A build without the server knows no stores. */
-#ifdef INMO_SERVER
-static int is_store(const char *path)
-{
-    return store_is_store(path);
-}
-
-static enum inmo_status read_store(const struct cli_data_options *data, const char *path, struct inmo_log **log,
-                                   struct inmo_error *error)
-{
-    struct store *store = NULL;
-    enum inmo_status status = store_open(path, 1, 1, &store, error);
-
-    if (!status)
-        status = store_read_log(store, data->read.positive, data->read.seen, cli_hooks(), log, NULL, error);
-    store_close(store);
-    return status;
-}
-#else
-static int is_store(const char *path)
-{
-    (void)path;
-    return 0;
-}
-
-static enum inmo_status read_store(const struct cli_data_options *data, const char *path, struct inmo_log **log,
-                                   struct inmo_error *error)
-{
-    (void)data, (void)log;
-    return cli_fail(error, INMO_UNSUPPORTED, "%s: this program was built without event stores", path);
-}
-#endif
-
-enum inmo_status cli_read_data(const struct cli_data_options *data, const char *const *paths, size_t count,
-                               struct inmo_log **log, struct inmo_error *error)
-{
-    enum inmo_status status = INMO_OK;
-
-    for (size_t n = 0; !status && count > 1 && n < count; n++)
-        if (is_store(paths[n]))
-            status = cli_fail(error, INMO_USAGE, "%s is an event store, which is read alone, not with other logs",
-                              paths[n]);
-    if (!status && is_store(paths[0]))
-        status = read_store(data, paths[0], log, error);
-    else if (!status)
-        status = inmo_log_read(paths, count, &data->read, cli_hooks(), log, error);
-    return status;
 }
 
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error)

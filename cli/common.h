@@ -53,14 +53,19 @@ void cli_duration(double seconds, char *text, size_t size);
 struct cli_data_options {
     struct inmo_read_options read;
     struct inmo_prepare_options prepare;
+    const char *query; /* to be put to a database; NULL: logs or an event store */
 };
 /* split NULL: the library's default. */
 void cli_add_data(struct cli_options *options, struct cli_data_options *data, const char *split);
 /* Checks the split options before a long log is read. */
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error);
-/* One or more logs, or one event store (a file or postgresql://...). */
+/* One or more logs, one event store (a file or postgresql://...), or the answer of a database to the query. */
 enum inmo_status cli_read_data(const struct cli_data_options *data, const char *const *paths, size_t count,
                                struct inmo_log **log, struct inmo_error *error);
+/* The same into a prepared directory, in a bounded memory (inmo_prepare_bounded). */
+enum inmo_status cli_prepare_bounded(const struct cli_data_options *data, const char *const *paths, size_t count,
+                                     uint64_t memory, const char *directory, int force,
+                                     struct inmo_prepared **prepared, struct inmo_error *error);
 /* path is a prepared directory, an event store or a raw log ("-" is standard input). *raw (may be NULL) says which
  * it was. */
 enum inmo_status cli_open_data(const struct cli_options *options, const char *path,
@@ -71,8 +76,16 @@ enum inmo_status cli_open_data(const struct cli_options *options, const char *pa
 void cli_say_kept(const struct inmo_dataset *dataset);
 /* Set in the environment of a training that another command starts, when that command has said it already. */
 #define CLI_KEPT_SAID "INMO_KEPT_SAID"
+/* The same of what is no longer in memory. */
+struct cli_kept {
+    struct inmo_dataset_info info;
+    int64_t users, items; /* without training interactions, those known by name only included */
+};
+void cli_kept_of(const struct inmo_dataset *dataset, struct cli_kept *kept);
+void cli_say_kept_of(const struct cli_kept *kept);
 /* The same as a JSON object. */
 json_t *cli_kept_json(const struct inmo_dataset *dataset);
+json_t *cli_kept_json_of(const struct cli_kept *kept);
 /* Adds to the error of a file that is no model what it may be instead. */
 void cli_hint_no_model(const char *path, struct inmo_error *error);
 /* The same for several logs that are read as one; a prepared directory must be alone. */

@@ -34,11 +34,12 @@ static int64_t whole(const json_t *object, const char *key)
 }
 
 /* Users and items of the data set without training interactions, and those it knows by name only. */
-static void count_untrained(const struct inmo_dataset *dataset, struct kept *kept)
+void cli_kept_of(const struct inmo_dataset *dataset, struct cli_kept *kept)
 {
     struct inmo_interactions train;
     struct inmo_id_table users, items;
     unsigned char *trained;
+    inmo_dataset_info(dataset, &kept->info);
     inmo_dataset_part(dataset, "train", &train);
     inmo_dataset_extra_ids(dataset, &users, &items);
     kept->users = users.count;
@@ -55,13 +56,11 @@ static void count_untrained(const struct inmo_dataset *dataset, struct kept *kep
     free(trained);
 }
 
-static void count(const struct inmo_dataset *dataset, struct kept *kept)
+static void count(const struct cli_kept *from, struct kept *kept)
 {
-    struct inmo_dataset_info info;
     const char *threshold;
     json_t *record;
-    inmo_dataset_info(dataset, &info);
-    record = cli_json_parsed(info.description);
+    record = cli_json_parsed(from->info.description);
     threshold = json_string_value(json_object_get(record, "positive_rating"));
     *kept = (struct kept){.kept = whole(record, "interactions"), .seen = whole(record, "seen")};
     kept->all = kept->kept;
@@ -79,23 +78,21 @@ static void count(const struct inmo_dataset *dataset, struct kept *kept)
              !threshold                          ? "the threshold"
              : strncmp(threshold, ">= ", 3) == 0 ? threshold + 3
                                                  : "3 or less");
-    count_untrained(dataset, kept);
-    if (strcmp(info.scenario, "transductive") != 0)
-        kept->users = kept->items = 0; /* to be without is what the scenario is about */
+    if (strcmp(from->info.scenario, "transductive") == 0) { /* else to be without is what the scenario is about */
+        kept->users = from->users;
+        kept->items = from->items;
+    }
     json_decref(record);
 }
 
 /* Parts are whole interactions of each user, so a log of mostly single ones may have none for the test. */
-static void say_no_test(const struct inmo_dataset *dataset)
+static void say_no_test(const struct inmo_dataset_info *info)
 {
-    struct inmo_dataset_info info;
-    json_t *record;
+    json_t *record = cli_json_parsed(info->description);
     const char *split, *test;
-    inmo_dataset_info(dataset, &info);
-    record = cli_json_parsed(info.description);
     split = json_string_value(json_object_get(json_object_get(record, "options"), "split"));
     test = split ? strrchr(split, '/') : NULL;
-    if (test && strtod(test + 1, NULL) > 0 && info.test == 0 && info.train > 0)
+    if (test && strtod(test + 1, NULL) > 0 && info->test == 0 && info->train > 0)
         cli_note(INMO_WARNING,
                  "the test part is empty: nobody has enough interactions for %s %% of them to be one; "
                  "--split 50/0/50 takes one from everybody who has two",
@@ -105,13 +102,20 @@ static void say_no_test(const struct inmo_dataset *dataset)
 
 void cli_say_kept(const struct inmo_dataset *dataset)
 {
+    struct cli_kept from;
+    cli_kept_of(dataset, &from);
+    cli_say_kept_of(&from);
+}
+
+void cli_say_kept_of(const struct cli_kept *from)
+{
     struct kept kept;
     char text[600] = "", a[32], b[32];
     size_t at = 0;
     int any = 0;
     if (getenv(CLI_KEPT_SAID))
         return;
-    count(dataset, &kept);
+    count(from, &kept);
     for (int n = 0; n < REASONS; n++)
         any |= n != REPEATED && n != BAD && kept.left_out[n] > 0; /* repeats are no loss, bad lines were told */
     for (int n = 0; n < REASONS && at < sizeof text; n++)
@@ -132,14 +136,21 @@ void cli_say_kept(const struct inmo_dataset *dataset)
     if (kept.items > 0)
         cli_note(INMO_NOTE, "%s item%s no training interactions: known by name only", cli_thousands(kept.items, a),
                  kept.items == 1 ? " has" : "s have");
-    say_no_test(dataset);
+    say_no_test(&from->info);
 }
 
 json_t *cli_kept_json(const struct inmo_dataset *dataset)
 {
+    struct cli_kept from;
+    cli_kept_of(dataset, &from);
+    return cli_kept_json_of(&from);
+}
+
+json_t *cli_kept_json_of(const struct cli_kept *from)
+{
     struct kept kept;
     json_t *left_out = json_object();
-    count(dataset, &kept);
+    count(from, &kept);
     for (int n = 0; n < REASONS; n++)
         if (kept.left_out[n] > 0)
             json_object_set_new(left_out, reason[n].name, json_integer(kept.left_out[n]));

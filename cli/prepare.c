@@ -3,16 +3,22 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct prepare_settings {
     struct cli_common common;
     struct cli_data_options data;
-    const char *output;
+    const char *output, *memory;
 };
 
 static const struct inmo_setting rows[] = {
     {"output", 's', offsetof(struct prepare_settings, output), 0, 0, NULL, "Output", "DIR",
      "Directory for the prepared data set."},
+    {"memory", 's', offsetof(struct prepare_settings, memory), 0, 0, NULL, "Output", "SIZE",
+     "Take at most this much memory, such as 1G or 512M: what does not fit is sorted in temporary files beside the "
+     "directory, two or three times the size of the interactions. The result is the same. Default: all of the log "
+     "in "
+     "memory."},
 };
 
 static void declare(struct cli_options *options, void *structure)
@@ -23,9 +29,9 @@ static void declare(struct cli_options *options, void *structure)
     cli_add_common(options, &settings->common, CLI_JSON | CLI_FORCE);
 }
 
-static void print_json(const struct prepare_settings *settings, const struct inmo_dataset *dataset,
-                       const struct inmo_dataset_info *info, double density)
+static void print_json(const struct prepare_settings *settings, const struct cli_kept *kept, double density)
 {
+    const struct inmo_dataset_info *info = &kept->info;
     json_t *interactions =
         json_pack("{sI sI sI sI sI}", "train", (json_int_t)info->train, "valid", (json_int_t)info->valid, "test",
                   (json_int_t)info->test, "later", (json_int_t)info->later, "aside", (json_int_t)info->aside);
@@ -34,7 +40,7 @@ static void print_json(const struct prepare_settings *settings, const struct inm
                            (int)info->users, "items", (int)info->items, "new_users", (int)info->new_users,
                            "new_items", (int)info->new_items, "interactions", interactions, "density",
                            cli_json_number(density), "scenario", info->scenario, "description",
-                           cli_json_parsed(info->description), "kept", cli_kept_json(dataset)),
+                           cli_json_parsed(info->description), "kept", cli_kept_json_of(kept)),
                  1);
 }
 
@@ -58,36 +64,101 @@ static void print_text(const struct prepare_settings *settings, const struct inm
     printf("  density     %12.4g %%\n", 100 * density);
 }
 
-static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+static void print(const struct prepare_settings *settings, const struct cli_kept *kept)
 {
-    struct prepare_settings *settings = structure;
+    const struct inmo_dataset_info *info = &kept->info;
+    double pairs = (double)info->users * (double)info->items;
+    double all =
+        (double)info->train + (double)info->valid + (double)info->test + (double)info->later + (double)info->aside;
+
+    cli_say_kept_of(kept);
+    if (settings->common.json)
+        print_json(settings, kept, all / pairs);
+    else
+        print_text(settings, info, all / pairs);
+}
+
+/* "1G", "512M", "1.5GB", "100000000". */
+static enum inmo_status parse_size(const char *text, uint64_t *size, struct inmo_error *error)
+{
+    static const char units[] = "KMGT";
+    uint64_t whole = 0, tenths = 0, unit = 1;
+    const char *at = text, *found;
+
+    for (; *at >= '0' && *at <= '9' && whole < UINT64_MAX / 100; at++)
+        whole = 10 * whole + (uint64_t)(*at - '0');
+    if (at != text && *at == '.' && at[1] >= '0' && at[1] <= '9') {
+        tenths = (uint64_t)(at[1] - '0');
+        at += 2;
+    }
+    found = *at ? strchr(units, *at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at) : NULL;
+    if (found && at != text) {
+        for (const char *u = units; u <= found; u++)
+            unit *= 1024;
+        at++;
+        at += *at == 'i';
+        at += *at == 'B' || *at == 'b';
+    }
+    if (at == text || *at || (tenths && unit == 1) || whole > (UINT64_MAX >> 1) / unit)
+        return cli_fail(error, INMO_USAGE, "--memory: found %s, expected a size such as 1G or 512M", text);
+    *size = whole * unit + tenths * unit / 10;
+    return INMO_OK;
+}
+
+static enum inmo_status prepare_in_memory(const struct cli_options *options,
+                                          const struct prepare_settings *settings, struct inmo_error *error)
+{
     struct inmo_log *log = NULL;
     struct inmo_dataset *dataset = NULL;
-    struct inmo_dataset_info info;
-    enum inmo_status status = cli_check_directory(settings->output, settings->common.force, error);
+    enum inmo_status status =
+        cli_read_data(&settings->data, options->argument.value, options->argument.count, &log, error);
 
-    if (!status)
-        status = cli_check_data(&settings->data, error);
-    if (!status)
-        status = cli_read_data(&settings->data, options->argument.value, options->argument.count, &log, error);
     if (!status)
         status = inmo_dataset_prepare(log, &settings->data.prepare, &dataset, error);
     if (!status)
         status = inmo_dataset_save(dataset, settings->output, settings->common.force, error);
     cli_hooks_end();
     if (!status) {
-        double pairs, all;
-        cli_say_kept(dataset);
-        inmo_dataset_info(dataset, &info);
-        pairs = (double)info.users * (double)info.items;
-        all = (double)info.train + (double)info.valid + (double)info.test + (double)info.later + (double)info.aside;
-        if (settings->common.json)
-            print_json(settings, dataset, &info, all / pairs);
-        else
-            print_text(settings, &info, all / pairs);
+        struct cli_kept kept;
+        cli_kept_of(dataset, &kept);
+        print(settings, &kept);
     }
     inmo_dataset_free(dataset);
     inmo_log_free(log);
+    return status;
+}
+
+static enum inmo_status prepare_bounded(const struct cli_options *options, const struct prepare_settings *settings,
+                                        uint64_t memory, struct inmo_error *error)
+{
+    struct inmo_prepared *prepared = NULL;
+    enum inmo_status status =
+        cli_prepare_bounded(&settings->data, options->argument.value, options->argument.count, memory,
+                            settings->output, settings->common.force, &prepared, error);
+
+    cli_hooks_end();
+    if (!status) {
+        struct cli_kept kept;
+        inmo_prepared_info(prepared, &kept.info, &kept.users, &kept.items);
+        print(settings, &kept);
+    }
+    inmo_prepared_free(prepared);
+    return status;
+}
+
+static enum inmo_status run(const struct cli_options *options, void *structure, struct inmo_error *error)
+{
+    struct prepare_settings *settings = structure;
+    uint64_t memory = 0;
+    enum inmo_status status = cli_check_directory(settings->output, settings->common.force, error);
+
+    if (!status)
+        status = cli_check_data(&settings->data, error);
+    if (!status && settings->memory)
+        status = parse_size(settings->memory, &memory, error);
+    if (!status)
+        status = settings->memory ? prepare_bounded(options, settings, memory, error)
+                                  : prepare_in_memory(options, settings, error);
     return status;
 }
 
@@ -102,11 +173,16 @@ const struct cli_command cli_prepare = {
         "ones only seen: never trained on, never recommended to that user. The split is random, 70/10/20 percent "
         "for training, validation and test; everybody keeps at least one interaction for training. What is left "
         "out is said in numbers.\n\nInstead of logs, one event store of inmo serve can be given: its file, or "
-        "postgresql://...; it may be in use.",
-    .examples = "  inmo prepare ratings.csv -o data --k-core 10\n"
-                "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
-                "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n"
-                "  inmo prepare shop.db -o data --positive buy,like\n",
+        "postgresql://...; it may be in use. With --query, the rows of any other database.\n\nA log that does not "
+        "fit "
+        "into memory is prepared with --memory, to the same bytes.",
+    .examples =
+        "  inmo prepare ratings.csv -o data --k-core 10\n"
+        "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
+        "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n"
+        "  inmo prepare shop.db -o data --positive buy,like\n"
+        "  inmo prepare day1.csv.zst day2.csv.zst -o data --memory 2G\n"
+        "  inmo prepare postgresql://db/shop -o data --query 'select user_id, item_id, created_at from orders'\n",
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
     .required = "output",

@@ -190,6 +190,21 @@ INMO_API enum inmo_status inmo_log_read(const char *const *paths, size_t path_co
                                         const struct inmo_read_options *options, const struct inmo_hooks *hooks,
                                         struct inmo_log **log, struct inmo_error *error);
 
+/* The text of a log that is not in a file, such as the answer of a database: comma-separated values (RFC 4180) in
+ * UTF-8, whose first line names the columns. */
+struct inmo_source {
+    const char *name; /* for messages and the description */
+    /* Writes the next bytes, at least one and at most room (64 or more), to `to`; *got is 0 only at the end. */
+    enum inmo_status (*read)(void *context, char *to, size_t room, size_t *got, struct inmo_error *error);
+    void *context;
+};
+/* The same log as from a file with that text. Of the options, format, separator, header and encoding do not apply.
+ * Errors: those of inmo_log_read, and of the source. */
+INMO_API enum inmo_status inmo_log_read_source(const struct inmo_source *source,
+                                               const struct inmo_read_options *options,
+                                               const struct inmo_hooks *hooks, struct inmo_log **log,
+                                               struct inmo_error *error);
+
 /* The same from memory: count pairs of external ids. time may be NULL. Errors: INPUT (names the pair), MEMORY. */
 INMO_API enum inmo_status inmo_log_from_pairs(size_t count, const char *const *user, const char *const *item,
                                               const int64_t *time, struct inmo_log **log, struct inmo_error *error);
@@ -293,6 +308,24 @@ struct inmo_dataset_info {
     const char *description; /* JSON object: sources and all preparation options */
 };
 INMO_API void inmo_dataset_info(const struct inmo_dataset *dataset, struct inmo_dataset_info *info);
+
+/* From logs to a prepared directory in a bounded memory, for logs that do not fit: the same bytes as inmo_log_read,
+ * inmo_dataset_prepare and inmo_dataset_save write. What does not fit is sorted in temporary files beside the
+ * directory, which have no names and vanish with the process. memory: bytes, at least 4 MB; 20 bytes for each user
+ * and item must fit. source: NULL, or read instead of the paths. Errors: as those three calls, and IO for the
+ * temporary files, MEMORY when the bound is too small (says how much would do), INTERRUPTED. */
+struct inmo_prepared;
+INMO_API enum inmo_status inmo_prepare_bounded(const char *const *paths, size_t path_count,
+                                               const struct inmo_source *source,
+                                               const struct inmo_read_options *read,
+                                               const struct inmo_prepare_options *prepare, uint64_t memory,
+                                               const char *directory, int force, const struct inmo_hooks *hooks,
+                                               struct inmo_prepared **prepared, struct inmo_error *error);
+/* What it has written, as of the data set; and how many users and items have no training interactions, those known
+ * by name only included. The pointers belong to prepared. */
+INMO_API void inmo_prepared_info(const struct inmo_prepared *prepared, struct inmo_dataset_info *info,
+                                 int64_t *untrained_users, int64_t *untrained_items);
+INMO_API void inmo_prepared_free(struct inmo_prepared *prepared);
 
 /* Interactions as compressed rows: user u chose item[offset[u]] to item[offset[u + 1] - 1]. */
 struct inmo_interactions {

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LONGEST_ID = 4096 };
@@ -24,9 +25,12 @@ static int is_postgres(const char *url)
 int store_is_store(const char *url)
 {
     char start[16] = {0};
+    struct stat found;
     int file, is = is_postgres(url);
 
-    if (!is && (file = open(url, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) >= 0) {
+    /* A pipe would lose what is read. */
+    if (!is && !stat(url, &found) && S_ISREG(found.st_mode) &&
+        (file = open(url, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) >= 0) {
         is = read(file, start, sizeof start) == (ssize_t)sizeof start && !memcmp(start, "SQLite format 3", 16);
         close(file);
     }

@@ -1,5 +1,6 @@
 /* store_postgres.c - opening, connections, and news from other servers. See store_postgres.h. */
 #define _GNU_SOURCE /* pipe2 */
+#include "server/postgres.h"
 #include "server/store_postgres.h"
 
 #include "base/memory.h"
@@ -14,22 +15,6 @@
 
 /* ---- Errors -------------------------------------------------------------------------------------------------- */
 
-/* The first line of libpq's sentence, without its "ERROR:  " and full stop. */
-static void first_line(const char *text, char *line, size_t size)
-{
-    size_t length;
-
-    text += strspn(text, " \n");
-    for (const char *const *start = (const char *const[]){"ERROR:  ", "FATAL:  ", "error: ", NULL}; *start; start++)
-        if (!strncmp(text, *start, strlen(*start)))
-            text += strlen(*start);
-    length = strcspn(text, "\n");
-    if (length >= size)
-        length = size - 1;
-    memcpy(line, text, length);
-    line[length] = 0;
-}
-
 enum inmo_status store_postgres_fail(struct store_postgres *store, PGconn *connection, const PGresult *result,
                                      const char *verb, struct inmo_error *error)
 {
@@ -40,7 +25,8 @@ enum inmo_status store_postgres_fail(struct store_postgres *store, PGconn *conne
     char line[512] = "not enough memory";
 
     if (connection)
-        first_line(result && !lost ? PQresultErrorMessage(result) : PQerrorMessage(connection), line, sizeof line);
+        postgres_first_line(result && !lost ? PQresultErrorMessage(result) : PQerrorMessage(connection), line,
+                            sizeof line);
     state = state ? state : "";
     if (lost || !strncmp(state, "08", 2) || !strncmp(state, "57", 2) || !strcmp(state, "55P03") ||
         !strcmp(state, "25006") || !strncmp(state, "40", 2)) {
@@ -60,20 +46,9 @@ enum inmo_status store_postgres_fail(struct store_postgres *store, PGconn *conne
 
 /* ---- Connections --------------------------------------------------------------------------------------------- */
 
-static void no_notice(void *context, const char *message)
-{
-    (void)context, (void)message; /* the library never prints */
-}
-
 enum inmo_status store_postgres_connect(struct store_postgres *store, PGconn **connection, const char *settings,
                                         struct inmo_error *error)
 {
-    /* What stands before dbname can be changed by the address. A server that does not answer is given up after
-     * seconds; one that froze in a transaction loses it, and with it the lock that others wait for. */
-    static const char *const word[] = {"connect_timeout",  "keepalives_idle",  "keepalives_interval",
-                                       "keepalives_count", "tcp_user_timeout", "application_name",
-                                       "dbname",           "client_encoding",  NULL};
-    const char *const value[] = {"5", "5", "2", "3", "10000", "inmo", store->url, "UTF8", NULL};
     static const char always[] =
         "SET synchronous_commit = on; SET lock_timeout = '10s'; SET timezone = 'UTC';"
         "SET idle_in_transaction_session_timeout = '30s'; SET jit = off;"
@@ -84,11 +59,10 @@ enum inmo_status store_postgres_connect(struct store_postgres *store, PGconn **c
     if (*connection && PQstatus(*connection) == CONNECTION_OK)
         return INMO_OK;
     PQfinish(*connection);
-    *connection = PQconnectdbParams(word, value, 1);
+    *connection = postgres_connect(store->url);
     if (!*connection || PQstatus(*connection) != CONNECTION_OK) {
         status = store_postgres_fail(store, *connection, NULL, "reach", error);
     } else {
-        PQsetNoticeProcessor(*connection, no_notice, NULL);
         result = PQexec(*connection, always);
         if (PQresultStatus(result) != PGRES_COMMAND_OK)
             status = store_postgres_fail(store, *connection, result, "use", error);
@@ -235,34 +209,11 @@ static struct store_postgres *new_store(const char *url, int must_exist, int rea
     return store;
 }
 
-/* An address stands in the list of processes, in logs and in messages: a password has no place there. */
-static enum inmo_status check_address(const char *url, struct inmo_error *error)
-{
-    char *problem = NULL, line[512] = "not enough memory";
-    PQconninfoOption *options = PQconninfoParse(url, &problem);
-    enum inmo_status status = INMO_OK;
-
-    if (!options) {
-        if (problem)
-            first_line(problem, line, sizeof line);
-        status = inmo_fail(error, INMO_USAGE, "the address of the store is none: %s", line);
-    }
-    for (const PQconninfoOption *option = options; !status && option && option->keyword; option++)
-        if (option->val && (!strcmp(option->keyword, "password") || !strcmp(option->keyword, "sslpassword")))
-            status =
-                inmo_fail(error, INMO_USAGE,
-                          "the address of the store has a password, which everybody on this machine could read; "
-                          "put it into PGPASSWORD or ~/.pgpass");
-    PQfreemem(problem);
-    PQconninfoFree(options);
-    return status;
-}
-
 enum inmo_status store_postgres_open(const char *url, int must_exist, int read_only, struct store **result,
                                      struct inmo_error *error)
 {
     struct store_postgres *store = NULL;
-    enum inmo_status status = check_address(url, error);
+    enum inmo_status status = postgres_check_address(url, "the store", error);
 
     if (!status) {
         store = new_store(url, must_exist, read_only);

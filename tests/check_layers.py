@@ -6,7 +6,7 @@
   - A folder of src/ includes only inmo.h and folders at or before its place on the data's way.
   - lab/ and limit/, parts of the program, include inmo.h, folders of src/ and themselves, but not each other.
   - cli/ includes only inmo.h, base/file.h, data/input.h and data/output.h (there is one way to read and write a file), its own headers and the
-    entrances lab/reproduce.h, lab/compare.h, limit/bench.h, server/serve.h and server/store.h; examples/ only inmo.h.
+    entrances lab/reproduce.h, lab/compare.h, limit/bench.h, server/serve.h, server/store.h and server/feed.h; examples/ only inmo.h.
   - server/ includes inmo.h, its own headers and src/base/; like the program, it uses the library from outside.
   - Every symbol the static library defines for others starts with inmo_.
   - The shared library exports exactly what inmo.h marks INMO_API, and nothing of lab/ or limit/.
@@ -22,7 +22,7 @@ import sys
 
 ORDER = ["base", "data", "graph", "kernel", "model", "score", "eval", "loss", "train", "tune", "view"]
 PROGRAM_PARTS = {"lab": ("lab/reproduce.h", "lab/compare.h"), "limit": ("limit/bench.h",)}  # and what cli/ may include of each
-SERVER_ENTRANCES = {"server/serve.h", "server/store.h"}
+SERVER_ENTRANCES = {"server/serve.h", "server/store.h", "server/feed.h"}
 ROOMS = {"model": ["provider", "backbone", "head", "system"]}  # folders inside a folder
 WARN_LINES, FAIL_LINES = 400, 500
 # Bookkeeping of the compiler: sanitizers, and the locks of "omp critical".

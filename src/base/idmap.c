@@ -265,3 +265,17 @@ int32_t inmo_idtable_find(const struct inmo_idtable *table, const char *id, size
     struct slot wanted = slot_of(id, length, hash);
     return (int32_t)table->slot[probe(table, id, length, hash, &wanted)].number - 1;
 }
+
+size_t inmo_idtable_bytes(const struct inmo_idtable *table)
+{
+    enum { LONGEST = 4097 };
+    size_t text = table->text_capacity, ids = table->id_capacity, slots = table->slot_mask + 1;
+    size_t need = (size_t)table->offset[table->count] + LONGEST;
+    if (need > text)
+        text += need + need / 2;
+    if ((size_t)table->count == ids)
+        ids += ids + ids / 2;
+    if (slots_for((size_t)table->count + 1) > slots)
+        slots += 2 * slots;
+    return text + ids * sizeof *table->offset + slots * sizeof *table->slot;
+}

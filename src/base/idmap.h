@@ -40,6 +40,8 @@ uint32_t inmo_idtable_hint(const struct inmo_idtable *table, const char *id, siz
 int32_t inmo_idtable_intern_hashed(struct inmo_idtable *table, const char *id, size_t length, uint32_t hash);
 /* A borrowed map of the ids in the table (no index), valid until the next intern. */
 struct inmo_idmap inmo_idtable_map(const struct inmo_idtable *table);
+/* Bytes that the table takes, and may take for a moment when one more id (of any allowed length) makes it grow. */
+size_t inmo_idtable_bytes(const struct inmo_idtable *table);
 /* Number of the id, or -1; adds nothing. */
 int32_t inmo_idtable_find(const struct inmo_idtable *table, const char *id, size_t length);
 

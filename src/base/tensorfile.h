@@ -39,6 +39,13 @@ enum inmo_status inmo_tensorfile_write(const char *path, int force, const char *
                                        const struct inmo_tensor *tensor, size_t tensor_count,
                                        struct inmo_error *error);
 
+/* The same with arrays that are in files: where file[n] is not -1, the bytes of array n are those at its beginning,
+ * and its data is NULL. They pass through a small buffer. */
+enum inmo_status inmo_tensorfile_write_from(const char *path, int force, const char *kind, int version,
+                                            const struct inmo_metadata *metadata, size_t metadata_count,
+                                            const struct inmo_tensor *tensor, const int *file, size_t tensor_count,
+                                            struct inmo_error *error);
+
 struct inmo_tensorfile;
 enum inmo_status inmo_tensorfile_open(const char *path, const char *kind, int version,
                                       struct inmo_tensorfile **file, struct inmo_error *error);

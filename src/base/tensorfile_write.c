@@ -7,7 +7,9 @@
 #include "base/tensorfile_layout.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 /* Short names for the layout. */
@@ -27,7 +29,7 @@ static int64_t gap_after(int64_t end)
 }
 
 static enum inmo_status check_arguments(const struct inmo_metadata *metadata, size_t metadata_count,
-                                        const struct inmo_tensor *tensor, size_t tensor_count,
+                                        const struct inmo_tensor *tensor, const int *file, size_t tensor_count,
                                         struct inmo_error *error)
 {
     int64_t total = 0;
@@ -43,7 +45,7 @@ static enum inmo_status check_arguments(const struct inmo_metadata *metadata, si
         int64_t bytes = inmo_tensor_bytes(&tensor[n]);
         int bad = inmo_starts_with(tensor[n].name, INMO_TENSORFILE_RESERVED) ||
                   inmo_starts_with(tensor[n].name, "__") || bytes < 0 || bytes > SIZE_MOST ||
-                  (bytes > 0 && !tensor[n].data);
+                  (bytes > 0 && !tensor[n].data && (!file || file[n] < 0));
         total += bad ? 0 : bytes + ALIGNMENT;
         bad |= total > SIZE_MOST;
         for (size_t m = 0; m < n; m++)
@@ -113,22 +115,71 @@ static char *make_header(const char *kind, int version, const struct inmo_metada
 
 static const char ZEROS[ALIGNMENT];
 
-static enum inmo_status checksum_arrays(const struct inmo_tensor *tensor, size_t tensor_count, uint64_t *checksum,
-                                        struct inmo_error *error)
+/* Gives the bytes of an array to a function, at once or, from a file, in pieces. */
+typedef enum inmo_status take_bytes(void *context, const void *bytes, size_t size, struct inmo_error *error);
+
+static enum inmo_status pass_array(const struct inmo_tensor *tensor, int file, take_bytes *take, void *context,
+                                   struct inmo_error *error)
 {
+    enum { PIECE = 1 << 20 };
+    int64_t bytes = inmo_tensor_bytes(tensor), at = 0;
+    enum inmo_status status = INMO_OK;
+    char *piece = NULL;
+    if (bytes == 0 || file < 0)
+        return take(context, bytes ? tensor->data : ZEROS, (size_t)bytes, error);
+    piece = inmo_alloc(PIECE, 1);
+    if (!piece)
+        return inmo_fail_memory(error, "writing a file");
+    while (at < bytes && status == INMO_OK) {
+        ssize_t got = pread(file, piece, bytes - at < PIECE ? (size_t)(bytes - at) : PIECE, at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got == 0)
+            errno = EIO; /* shorter than it was said to be */
+        status = got > 0 ? take(context, piece, (size_t)got, error)
+                         : inmo_fail_errno(error, "read temporary data of", tensor->name);
+        at += got;
+    }
+    inmo_free(piece);
+    return status;
+}
+
+static enum inmo_status pass_arrays(const struct inmo_tensor *tensor, const int *file, size_t tensor_count,
+                                    take_bytes *take, void *context, struct inmo_error *error)
+{
+    enum inmo_status status = INMO_OK;
+    for (size_t n = 0; n < tensor_count && status == INMO_OK; n++) {
+        status = pass_array(&tensor[n], file ? file[n] : -1, take, context, error);
+        if (status == INMO_OK && n + 1 < tensor_count)
+            status = take(context, ZEROS, (size_t)gap_after(inmo_tensor_bytes(&tensor[n])), error);
+    }
+    return status;
+}
+
+static enum inmo_status add_to_checksum(void *context, const void *bytes, size_t size, struct inmo_error *error)
+{
+    (void)error;
+    XXH3_64bits_update(context, bytes, size);
+    return INMO_OK;
+}
+
+static enum inmo_status add_to_file(void *context, const void *bytes, size_t size, struct inmo_error *error)
+{
+    return inmo_new_file_write(context, bytes, size, error);
+}
+
+static enum inmo_status checksum_arrays(const struct inmo_tensor *tensor, const int *file, size_t tensor_count,
+                                        uint64_t *checksum, struct inmo_error *error)
+{
+    enum inmo_status status;
     XXH3_state_t *state = XXH3_createState();
     if (!state)
         return inmo_fail_memory(error, "a checksum");
     XXH3_64bits_reset(state);
-    for (size_t n = 0; n < tensor_count; n++) {
-        int64_t bytes = inmo_tensor_bytes(&tensor[n]);
-        XXH3_64bits_update(state, bytes ? tensor[n].data : ZEROS, (size_t)bytes);
-        if (n + 1 < tensor_count)
-            XXH3_64bits_update(state, ZEROS, (size_t)gap_after(bytes));
-    }
+    status = pass_arrays(tensor, file, tensor_count, add_to_checksum, state, error);
     *checksum = XXH3_64bits_digest(state);
     XXH3_freeState(state);
-    return INMO_OK;
+    return status;
 }
 
 enum inmo_status inmo_tensorfile_write(const char *path, int force, const char *kind, int version,
@@ -136,15 +187,24 @@ enum inmo_status inmo_tensorfile_write(const char *path, int force, const char *
                                        const struct inmo_tensor *tensor, size_t tensor_count,
                                        struct inmo_error *error)
 {
+    return inmo_tensorfile_write_from(path, force, kind, version, metadata, metadata_count, tensor, NULL,
+                                      tensor_count, error);
+}
+
+enum inmo_status inmo_tensorfile_write_from(const char *path, int force, const char *kind, int version,
+                                            const struct inmo_metadata *metadata, size_t metadata_count,
+                                            const struct inmo_tensor *tensor, const int *file, size_t tensor_count,
+                                            struct inmo_error *error)
+{
     enum inmo_status status = INMO_OK;
-    struct inmo_new_file file = {0};
+    struct inmo_new_file fresh = {0};
     char *header = NULL;
     size_t header_size = 0;
     uint64_t checksum = 0;
 
-    status = check_arguments(metadata, metadata_count, tensor, tensor_count, error);
+    status = check_arguments(metadata, metadata_count, tensor, file, tensor_count, error);
     if (status == INMO_OK)
-        status = checksum_arrays(tensor, tensor_count, &checksum, error);
+        status = checksum_arrays(tensor, file, tensor_count, &checksum, error);
     if (status != INMO_OK)
         goto done;
     header = make_header(kind, version, metadata, metadata_count, tensor, tensor_count, checksum, &header_size);
@@ -158,19 +218,15 @@ enum inmo_status inmo_tensorfile_write(const char *path, int force, const char *
                            header_size, HEADER_MOST);
         goto done;
     }
-    status = inmo_new_file_open(&file, path, force, error);
+    status = inmo_new_file_open(&fresh, path, force, error);
     if (status == INMO_OK)
-        status = inmo_new_file_write(&file, header, header_size, error);
-    for (size_t n = 0; n < tensor_count && status == INMO_OK; n++) {
-        int64_t bytes = inmo_tensor_bytes(&tensor[n]);
-        status = inmo_new_file_write(&file, tensor[n].data, (size_t)bytes, error);
-        if (status == INMO_OK && n + 1 < tensor_count)
-            status = inmo_new_file_write(&file, ZEROS, (size_t)gap_after(bytes), error);
-    }
+        status = inmo_new_file_write(&fresh, header, header_size, error);
     if (status == INMO_OK)
-        status = inmo_new_file_commit(&file, error);
+        status = pass_arrays(tensor, file, tensor_count, add_to_file, &fresh, error);
+    if (status == INMO_OK)
+        status = inmo_new_file_commit(&fresh, error);
 done:
-    inmo_new_file_abandon(&file);
+    inmo_new_file_abandon(&fresh);
     inmo_free(header);
     return status;
 }

@@ -28,8 +28,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSION = 2, TENSORS = 16, SEEN_TENSORS = 6 };
-static const char KIND[] = "dataset", DATA[] = "data.safetensors", META[] = "meta.json";
+enum { VERSION = INMO_DATASET_VERSION, TENSORS = 16, SEEN_TENSORS = 6 };
+static const char KIND[] = INMO_DATASET_KIND, DATA[] = "data.safetensors", META[] = "meta.json";
 
 static const char *const SCENARIO[] = {"transductive", "new-interactions", "new-users-items"};
 enum { SCENARIOS = sizeof SCENARIO / sizeof SCENARIO[0] };
@@ -154,28 +154,27 @@ static enum inmo_status claim(const char *directory, const char *data_path, int 
     return INMO_OK;
 }
 
-static char *meta_json(const struct inmo_dataset *dataset)
+static char *meta_json(const struct inmo_dataset_info *info)
 {
-    struct inmo_dataset_info info;
     struct inmo_text json = {0};
-    inmo_dataset_info(dataset, &info);
     inmo_text_format(&json, "{\n  \"format\": \"inmo dataset\",\n  \"version\": %d,\n  \"scenario\": \"%s\",\n",
-                     VERSION, info.scenario);
+                     VERSION, info->scenario);
     inmo_text_format(&json,
                      "  \"users\": %" PRId32 ",\n  \"items\": %" PRId32 ",\n  \"new_users\": %" PRId32
                      ",\n  \"new_items\": %" PRId32 ",\n",
-                     info.users, info.items, info.new_users, info.new_items);
+                     info->users, info->items, info->new_users, info->new_items);
     inmo_text_format(&json,
                      "  \"train\": %" PRId64 ",\n  \"valid\": %" PRId64 ",\n  \"test\": %" PRId64
                      ",\n  \"later\": %" PRId64 ",\n  \"aside\": %" PRId64 ",\n  \"description\": ",
-                     info.train, info.valid, info.test, info.later, info.aside);
-    inmo_text_add(&json, info.description, strlen(info.description));
+                     info->train, info->valid, info->test, info->later, info->aside);
+    inmo_text_add(&json, info->description, strlen(info->description));
     inmo_text_add(&json, "\n}\n", 3);
     return inmo_text_take(&json);
 }
 
-static enum inmo_status write_data(const struct inmo_dataset *d, const char *path, struct inmo_error *error)
+static enum inmo_status write_data(const void *context, const char *path, struct inmo_error *error)
 {
+    const struct inmo_dataset *d = context;
     const int64_t users = d->users.count, items = d->items.count;
     const struct inmo_metadata metadata[] = {{"scenario", inmo_scenario_name(d->scenario)},
                                              {"description", d->description}};
@@ -213,9 +212,18 @@ static enum inmo_status write_data(const struct inmo_dataset *d, const char *pat
 enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const char *directory, int force,
                                    struct inmo_error *error)
 {
+    struct inmo_dataset_info info;
+    inmo_dataset_info(dataset, &info);
+    return inmo_dataset_save_by(&info, write_data, dataset, directory, force, error);
+}
+
+enum inmo_status inmo_dataset_save_by(const struct inmo_dataset_info *info, inmo_write_data *write_it,
+                                      const void *context, const char *directory, int force,
+                                      struct inmo_error *error)
+{
     enum inmo_status status = INMO_OK;
     struct inmo_new_file meta = {0};
-    char *data_path = join(directory, DATA), *meta_path = join(directory, META), *json = meta_json(dataset);
+    char *data_path = join(directory, DATA), *meta_path = join(directory, META), *json = meta_json(info);
     int created = 0, data_written = 0;
 
     if (!data_path || !meta_path || !json) {
@@ -232,7 +240,7 @@ enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const cha
     if (status == INMO_OK && fflush(meta.stream) != 0)
         status = inmo_fail_errno(error, "write", meta_path);
     if (status == INMO_OK)
-        status = write_data(dataset, data_path, error);
+        status = write_it(context, data_path, error);
     if (status != INMO_OK)
         goto done;
     data_written = 1;

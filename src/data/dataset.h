@@ -33,6 +33,16 @@ struct inmo_dataset {
     struct inmo_tensorfile *file;  // NULL when owned
 };
 
+enum { INMO_DATASET_VERSION = 2 };
+#define INMO_DATASET_KIND "dataset"
+
+/* Writes data.safetensors of a prepared directory. */
+typedef enum inmo_status inmo_write_data(const void *context, const char *path, struct inmo_error *error);
+/* inmo_dataset_save with the arrays written by somebody else. */
+enum inmo_status inmo_dataset_save_by(const struct inmo_dataset_info *info, inmo_write_data *write_it,
+                                      const void *context, const char *directory, int force,
+                                      struct inmo_error *error);
+
 const char *inmo_scenario_name(enum inmo_scenario scenario);
 
 #endif

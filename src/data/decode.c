@@ -162,16 +162,25 @@ static enum inmo_status fill_raw(struct inmo_decode *decode, struct inmo_error *
 enum inmo_status inmo_decode_open(const char *path, const char *encoding, struct inmo_decode **result,
                                   struct inmo_error *error)
 {
+    struct inmo_unpack *unpack = NULL;
+    enum inmo_status status = inmo_unpack_open(path, &unpack, error);
+    return status == INMO_OK ? inmo_decode_open_on(unpack, encoding, result, error) : status;
+}
+
+enum inmo_status inmo_decode_open_on(struct inmo_unpack *unpack, const char *encoding, struct inmo_decode **result,
+                                     struct inmo_error *error)
+{
     enum inmo_status status = INMO_OK;
     const char *name = is_utf8(encoding) ? NULL : encoding;
     struct inmo_decode *decode = inmo_alloc_zero(1, sizeof *decode);
-    if (!decode)
+    if (!decode) {
+        inmo_unpack_close(unpack);
         return inmo_fail_memory(error, "reading a file");
+    }
+    decode->unpack = unpack;
     decode->raw = inmo_alloc(RAW_SIZE, 1);
     if (!decode->raw)
         status = inmo_fail_memory(error, "reading a file");
-    if (status == INMO_OK)
-        status = inmo_unpack_open(path, &decode->unpack, error);
     while (status == INMO_OK && !decode->ended && decode->end < LOOKED_AT)
         status = fill_raw(decode, error);
     if (status == INMO_OK && !name) {
@@ -184,6 +193,21 @@ enum inmo_status inmo_decode_open(const char *path, const char *encoding, struct
         if (decode->converter_made)
             strcpy(decode->encoding, name);
     }
+    if (status == INMO_OK)
+        *result = decode;
+    else
+        inmo_decode_close(decode);
+    return status;
+}
+
+enum inmo_status inmo_decode_open_source(const struct inmo_source *source, struct inmo_decode **result,
+                                         struct inmo_error *error)
+{
+    struct inmo_decode *decode = inmo_alloc_zero(1, sizeof *decode);
+    enum inmo_status status = INMO_OK;
+    if (!decode)
+        return inmo_fail_memory(error, "reading a database");
+    status = inmo_unpack_open_source(source, &decode->unpack, error);
     if (status == INMO_OK)
         *result = decode;
     else

@@ -6,11 +6,18 @@
 #include "base/status.h"
 
 struct inmo_decode;
+struct inmo_unpack;
 
 /* path "-" is standard input. encoding NULL is utf-8; any other name is used without detection. Errors: USAGE (an
  * encoding that iconv does not know), IO, INPUT, MEMORY. */
 enum inmo_status inmo_decode_open(const char *path, const char *encoding, struct inmo_decode **decode,
                                   struct inmo_error *error);
+/* The same for a file that is open already; closes it, also on failure. */
+enum inmo_status inmo_decode_open_on(struct inmo_unpack *unpack, const char *encoding, struct inmo_decode **decode,
+                                     struct inmo_error *error);
+/* The same for text that is not in a file and is UTF-8 as it comes. */
+enum inmo_status inmo_decode_open_source(const struct inmo_source *source, struct inmo_decode **decode,
+                                         struct inmo_error *error);
 void inmo_decode_close(struct inmo_decode *decode);
 
 /* The next bytes of text, at least one and at most room, which is at least 64; *got is 0 only at the end. A UTF-8

@@ -85,13 +85,17 @@ static enum inmo_status look_at_beginning(struct inmo_input *input, struct inmo_
     return status;
 }
 
-enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
-                                 struct inmo_input **result, struct inmo_error *error)
+/* Text that is decoded; closed on failure. */
+static enum inmo_status open_input(struct inmo_decode *decode, const struct inmo_watch *watch,
+                                   struct inmo_input **result, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct inmo_input *input = inmo_alloc_zero(1, sizeof *input);
-    if (!input)
+    if (!input) {
+        inmo_decode_close(decode);
         return inmo_fail_memory(error, "reading a file");
+    }
+    input->decode = decode;
     input->capacity = BUFFER_SIZE;
     input->buffer = inmo_alloc(BUFFER_SIZE, 1);
     if (!input->buffer)
@@ -99,14 +103,37 @@ enum inmo_status inmo_input_open(const char *path, const char *encoding, const s
     if (watch)
         input->watch = *watch;
     if (status == INMO_OK)
-        status = inmo_decode_open(path, encoding, &input->decode, error);
-    if (status == INMO_OK)
         status = look_at_beginning(input, error);
     if (status == INMO_OK)
         *result = input;
     else
         inmo_input_close(input);
     return status;
+}
+
+enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
+                                 struct inmo_input **input, struct inmo_error *error)
+{
+    struct inmo_decode *decode = NULL;
+    enum inmo_status status = inmo_decode_open(path, encoding, &decode, error);
+    return status == INMO_OK ? open_input(decode, watch, input, error) : status;
+}
+
+enum inmo_status inmo_input_open_on(struct inmo_unpack *unpack, const char *encoding,
+                                    const struct inmo_watch *watch, struct inmo_input **input,
+                                    struct inmo_error *error)
+{
+    struct inmo_decode *decode = NULL;
+    enum inmo_status status = inmo_decode_open_on(unpack, encoding, &decode, error);
+    return status == INMO_OK ? open_input(decode, watch, input, error) : status;
+}
+
+enum inmo_status inmo_input_open_source(const struct inmo_source *source, const struct inmo_watch *watch,
+                                        struct inmo_input **input, struct inmo_error *error)
+{
+    struct inmo_decode *decode = NULL;
+    enum inmo_status status = inmo_decode_open_source(source, &decode, error);
+    return status == INMO_OK ? open_input(decode, watch, input, error) : status;
 }
 
 void inmo_input_close(struct inmo_input *input)

@@ -29,6 +29,14 @@ struct inmo_line {
  * in the encoding), MEMORY. */
 enum inmo_status inmo_input_open(const char *path, const char *encoding, const struct inmo_watch *watch,
                                  struct inmo_input **input, struct inmo_error *error);
+/* The same for a file that is open already (unpack.h); closes it, also on failure. */
+struct inmo_unpack;
+enum inmo_status inmo_input_open_on(struct inmo_unpack *unpack, const char *encoding,
+                                    const struct inmo_watch *watch, struct inmo_input **input,
+                                    struct inmo_error *error);
+/* The same for text that is not in a file; it is UTF-8. */
+enum inmo_status inmo_input_open_source(const struct inmo_source *source, const struct inmo_watch *watch,
+                                        struct inmo_input **input, struct inmo_error *error);
 void inmo_input_close(struct inmo_input *input);
 
 /* The name for messages: the path, or "standard input". */

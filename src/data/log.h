@@ -25,6 +25,8 @@ struct inmo_log_block {
  * it. */
 enum inmo_kind { INMO_POSITIVE, INMO_SEEN, INMO_CANCELLED, INMO_IGNORED };
 
+struct inmo_spill;
+
 struct inmo_log {
     struct inmo_idtable *users, *items;
     int64_t count;
@@ -37,7 +39,8 @@ struct inmo_log {
     double highest_rating;                               // seen; NaN without ratings
     char threshold[40];                                  // of ratings that are positive: "> 3", ">= 4"
     char *sources;                                       // the paths, comma-separated, for the description
-    char *reading;  // JSON object: the options it was read with; NULL: from memory
+    struct inmo_spill *spill;  // where interactions go instead of the blocks (spill.h); NULL: they fit into memory
+    char *reading;             // JSON object: the options it was read with; NULL: from memory
 };
 
 struct inmo_log *inmo_log_new(int has_time, int has_part);

@@ -132,9 +132,13 @@ static enum inmo_status divide(struct inmo_rows *rows, const struct inmo_prepare
     status =
         rows->part ? inmo_split_by_seed(rows, &split, options->seed, error) : inmo_fail_memory(error, "splitting");
     if (!status)
-        status = inmo_scenario_apply(dataset->scenario, rows, inmo_share(options->new_share),
-                                     options->new_choice && strcmp(options->new_choice, "last") == 0, options->seed,
-                                     (uint8_t *)dataset->new_user, (uint8_t *)dataset->new_item, error);
+        status =
+            inmo_scenario_choose(dataset->scenario, rows->users, rows->items, inmo_share(options->new_share),
+                                 options->new_choice && strcmp(options->new_choice, "last") == 0, options->seed,
+                                 (uint8_t *)dataset->new_user, (uint8_t *)dataset->new_item, error);
+    if (!status)
+        status = inmo_scenario_apply(dataset->scenario, rows, inmo_share(options->new_share), options->seed,
+                                     dataset->new_user, dataset->new_item, error);
     for (uint8_t part = INMO_TRAIN; part <= INMO_ASIDE && !status; part++)
         status = inmo_rows_part(rows, part, list[part], error);
     return status;

@@ -12,9 +12,8 @@
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/log.h"
-#include "data/rows.h"
+#include "data/preparation.h"
 #include "data/seen.h"
-#include "data/split.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -61,19 +60,7 @@ const struct inmo_setting *inmo_prepare_settings(size_t *count)
     return SETTINGS;
 }
 
-/* State of one preparation. */
-struct preparation {
-    const struct inmo_log *log;
-    struct inmo_prepare_options options;  // with the defaults that depend on the log filled in
-    enum inmo_scenario scenario;
-    int last_are_new;  // else new users and items are drawn by seed
-    struct inmo_split split;
-    struct inmo_rows rows;                      // in the log's numbers until inmo_rows_number
-    int64_t duplicates, below_core, cancelled;  // interactions removed
-    int32_t *user_order, *item_order;           // (users, items of the data set) -> number in the log
-};
-
-static enum inmo_status check_options(struct preparation *p, struct inmo_error *error)
+enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_error *error)
 {
     struct inmo_prepare_options *o = &p->options;
     enum inmo_status status = inmo_settings_check(SETTINGS, SETTING_COUNT, o, error);
@@ -105,8 +92,7 @@ static enum inmo_status check_options(struct preparation *p, struct inmo_error *
     return inmo_split_parse(o->split, &p->split, error);
 }
 
-/* Nothing is left: says which option to change. */
-static enum inmo_status fail_empty(const struct preparation *p, struct inmo_error *error)
+enum inmo_status inmo_preparation_fail_empty(const struct inmo_preparation *p, struct inmo_error *error)
 {
     const struct inmo_log *log = p->log;
     struct inmo_text why = {0};
@@ -137,18 +123,32 @@ static enum inmo_status fail_empty(const struct preparation *p, struct inmo_erro
     return status;
 }
 
+enum inmo_status inmo_preparation_fail_untrained(int64_t all, int64_t valid, int64_t test, int64_t later,
+                                                 struct inmo_error *error)
+{
+    return inmo_fail(error, INMO_INPUT,
+                     "nothing is left to train on: of %" PRId64 " interactions %" PRId64
+                     " went to validation, %" PRId64 " to the test and %" PRId64 " are observed only after "
+                     "training (`split`, `hold-out`, `new-share`)",
+                     all, valid, test, later);
+}
+
 /* A JSON object: source, what was removed, every option. What came later (the choice of new users and items, counts
  * of events) appears only where it is not the default or zero, so that other data has the bytes it always had. */
-static char *describe(const struct preparation *p, const struct inmo_dataset *dataset)
+char *inmo_preparation_describe(const struct inmo_preparation *p, int64_t seen, int32_t extra_users,
+                                int32_t extra_items)
 {
     const struct {
         const char *name;
         int64_t count;
     } counts[] = {
-        {"seen_lines", p->log->seen_lines},          {"negative_lines", p->log->cancelled_lines},
-        {"other_lines", p->log->ignored_lines},      {"cancelled", p->cancelled},
-        {"seen", inmo_csr_count(&dataset->seen)},    {"extra_users", dataset->extra_users.count},
-        {"extra_items", dataset->extra_items.count},
+        {"seen_lines", p->log->seen_lines},
+        {"negative_lines", p->log->cancelled_lines},
+        {"other_lines", p->log->ignored_lines},
+        {"cancelled", p->cancelled},
+        {"seen", seen},
+        {"extra_users", extra_users},
+        {"extra_items", extra_items},
     };
     struct inmo_text json = {0};
     char *options = inmo_settings_json(SETTINGS, p->last_are_new ? SETTING_COUNT : NEW_CHOICE, &p->options);
@@ -178,7 +178,7 @@ static char *describe(const struct preparation *p, const struct inmo_dataset *da
 }
 
 /* Filters the rows and assigns every interaction to a part. */
-static enum inmo_status filter_and_split(struct preparation *p, struct inmo_error *error)
+static enum inmo_status filter_and_split(struct inmo_preparation *p, struct inmo_error *error)
 {
     struct inmo_prepare_options *o = &p->options;
     struct inmo_rows *rows = &p->rows;
@@ -194,7 +194,7 @@ static enum inmo_status filter_and_split(struct preparation *p, struct inmo_erro
     if (status == INMO_OK)
         status = inmo_rows_core(rows, o->k_core, &p->below_core, error);
     if (status == INMO_OK && rows->offset[rows->users] == 0)
-        status = fail_empty(p, error);
+        status = inmo_preparation_fail_empty(p, error);
     if (status == INMO_OK && !by_column) {
         rows->part = inmo_alloc_zero((size_t)rows->offset[rows->users], sizeof *rows->part);
         if (!rows->part)
@@ -211,7 +211,7 @@ static enum inmo_status filter_and_split(struct preparation *p, struct inmo_erro
     return status;
 }
 
-static enum inmo_status build(struct preparation *p, struct inmo_dataset *dataset, struct inmo_error *error)
+static enum inmo_status build(struct inmo_preparation *p, struct inmo_dataset *dataset, struct inmo_error *error)
 {
     struct inmo_rows *rows = &p->rows;
     struct inmo_idmap users = inmo_idtable_map(p->log->users), items = inmo_idtable_map(p->log->items);
@@ -224,8 +224,11 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
     if (!new_user || !new_item)
         status = inmo_fail_memory(error, "the data set");
     if (status == INMO_OK)
-        status = inmo_scenario_apply(p->scenario, rows, inmo_share(p->options.new_share), p->last_are_new,
-                                     p->options.seed, new_user, new_item, error);
+        status = inmo_scenario_choose(p->scenario, rows->users, rows->items, inmo_share(p->options.new_share),
+                                      p->last_are_new, p->options.seed, new_user, new_item, error);
+    if (status == INMO_OK)
+        status = inmo_scenario_apply(p->scenario, rows, inmo_share(p->options.new_share), p->options.seed, new_user,
+                                     new_item, error);
     if (status == INMO_OK)
         status = inmo_copy_ids(&users, p->user_order, rows->users, &dataset->users, error);
     if (status == INMO_OK)
@@ -244,22 +247,21 @@ static enum inmo_status build(struct preparation *p, struct inmo_dataset *datase
     if (status == INMO_OK)
         status =
             inmo_seen_collect(p->log, rows, p->user_order, p->item_order, p->options.k_core <= 1, dataset, error);
-    if (status == INMO_OK && !(dataset->description = describe(p, dataset)))
+    if (status == INMO_OK &&
+        !(dataset->description = inmo_preparation_describe(p, inmo_csr_count(&dataset->seen),
+                                                           dataset->extra_users.count, dataset->extra_items.count)))
         status = inmo_fail_memory(error, "the data set");
     if (status == INMO_OK && inmo_csr_count(&dataset->train) == 0)
-        status = inmo_fail(error, INMO_INPUT,
-                           "nothing is left to train on: of %" PRId64 " interactions %" PRId64
-                           " went to validation, %" PRId64 " to the test and %" PRId64 " are observed only after "
-                           "training (`split`, `hold-out`, `new-share`)",
-                           rows->offset[rows->users], inmo_csr_count(&dataset->valid),
-                           inmo_csr_count(&dataset->test), inmo_csr_count(&dataset->later));
+        status =
+            inmo_preparation_fail_untrained(rows->offset[rows->users], inmo_csr_count(&dataset->valid),
+                                            inmo_csr_count(&dataset->test), inmo_csr_count(&dataset->later), error);
     return status;
 }
 
 enum inmo_status inmo_dataset_prepare(const struct inmo_log *log, const struct inmo_prepare_options *options,
                                       struct inmo_dataset **dataset, struct inmo_error *error)
 {
-    struct preparation p = {.log = log};
+    struct inmo_preparation p = {.log = log};
     struct inmo_prepare_options defaults;
     struct inmo_dataset *fresh = NULL;
     enum inmo_status status;
@@ -269,7 +271,7 @@ enum inmo_status inmo_dataset_prepare(const struct inmo_log *log, const struct i
     if (status != INMO_OK)
         goto done;
     p.options = *options;
-    status = check_options(&p, error);
+    status = inmo_preparation_check(&p, error);
     if (status == INMO_OK)
         status = filter_and_split(&p, error);
     if (status != INMO_OK)

@@ -9,6 +9,8 @@
 #include "base/threads.h"
 #include "data/decode.h"
 #include "data/record.h"
+#include "data/spill.h"
+#include "data/unpack.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -114,6 +116,71 @@ static enum inmo_status measure(const char *const *path, size_t path_count, int6
     return INMO_OK;
 }
 
+/* ---- Files that are unpacked ahead ---------------------------------------------------------------------------- */
+
+/* The file that is parsed and those after it, open and unpacked by a thread each, as far as their buffers take. */
+enum { AHEAD_MOST = 16, AHEAD_BYTES = 16 << 20 };
+
+struct queue {
+    const char *const *path;
+    size_t path_count, next;  // next: the first that is not open
+    size_t at_once, memory;   // files, and bytes of each
+    struct {
+        struct inmo_unpack *unpack;
+        enum inmo_status status; /* of opening: told when it is the file's turn */
+        struct inmo_error error;
+    } file[AHEAD_MOST];  // (path_count % AHEAD_MOST)
+};
+
+static void queue_begin(struct queue *queue, const char *const *path, size_t path_count,
+                        const struct inmo_spill *spill)
+{
+    size_t threads = (size_t)inmo_threads();
+    queue->path = path;
+    queue->path_count = path_count;
+    queue->at_once = threads < AHEAD_MOST ? threads : AHEAD_MOST;
+    queue->memory = AHEAD_BYTES;
+    if (spill) { /* a sixteenth of the bound for all of them, and their decoders */
+        queue->at_once = spill->memory < 256 << 20 ? 1 : queue->at_once < 4 ? queue->at_once : 4;
+        queue->memory = spill->memory / 64;
+    }
+}
+
+/* The file of number n, whose turn it is; opens those after it. */
+static enum inmo_status queue_take(struct queue *queue, size_t n, struct inmo_unpack **unpack,
+                                   struct inmo_error *error)
+{
+    enum inmo_status status;
+    for (; queue->next < queue->path_count && queue->next < n + queue->at_once; queue->next++) {
+        size_t at = queue->next % AHEAD_MOST;
+        struct stat about;
+        /* Whoever writes into a pipe may wait for us to read the one before it. */
+        if (queue->next > n && (strcmp(queue->path[queue->next], "-") == 0 ||
+                                stat(queue->path[queue->next], &about) != 0 || !S_ISREG(about.st_mode)))
+            break;
+        queue->file[at].unpack = NULL;
+        queue->file[at].status =
+            inmo_unpack_open(queue->path[queue->next], &queue->file[at].unpack, &queue->file[at].error);
+        if (queue->file[at].status == INMO_OK && inmo_threads() > 1)
+            inmo_unpack_ahead(queue->file[at].unpack, queue->memory);
+    }
+    status = queue->file[n % AHEAD_MOST].status;
+    if (status == INMO_OK)
+        *unpack = queue->file[n % AHEAD_MOST].unpack;
+    else if (error)
+        *error = queue->file[n % AHEAD_MOST].error;
+    queue->file[n % AHEAD_MOST].unpack = NULL;
+    return status;
+}
+
+static void queue_end(struct queue *queue)
+{
+    for (size_t at = 0; at < AHEAD_MOST; at++)
+        inmo_unpack_close(queue->file[at].unpack);
+}
+
+/* ---- One file after the other ---------------------------------------------------------------------------------- */
+
 /* The first file decides whether the log has times and parts; the others must match. */
 static enum inmo_status match_log(struct inmo_reader *reader, const char *first_name, struct inmo_error *error)
 {
@@ -121,6 +188,8 @@ static enum inmo_status match_log(struct inmo_reader *reader, const char *first_
     const uint8_t *has = reader->plan.columns.has;
     if (!reader->log) {
         reader->log = inmo_log_new(has[INMO_ROLE_TIME], has[INMO_ROLE_SPLIT]);
+        if (reader->log)
+            reader->log->spill = reader->spill;
         return reader->log ? INMO_OK : inmo_fail_memory(error, "the log");
     }
     for (int n = 0; n < 2; n++) {
@@ -134,16 +203,20 @@ static enum inmo_status match_log(struct inmo_reader *reader, const char *first_
     return INMO_OK;
 }
 
-static enum inmo_status read_one(struct inmo_reader *reader, const char *path, const char *first_path,
-                                 struct meter *meter, struct inmo_error *error)
+static enum inmo_status read_one(struct inmo_reader *reader, struct queue *queue, size_t n, struct meter *meter,
+                                 struct inmo_error *error)
 {
-    enum inmo_status status;
+    struct inmo_unpack *unpack = NULL;
+    enum inmo_status status = INMO_OK;
     struct inmo_watch watch = {step, meter};
     struct inmo_line sample[INMO_SAMPLE_LINES];
     size_t count = 0;
     char shown[300];
     reader->input = NULL;
-    status = inmo_input_open(path, reader->options.encoding, &watch, &reader->input, error);
+    if (reader->source)
+        status = inmo_input_open_source(reader->source, &watch, &reader->input, error);
+    else if ((status = queue_take(queue, n, &unpack, error)) == INMO_OK)
+        status = inmo_input_open_on(unpack, reader->options.encoding, &watch, &reader->input, error);
     if (status != INMO_OK)
         return status;
     reader->name = inmo_input_name(reader->input);
@@ -154,14 +227,21 @@ static enum inmo_status read_one(struct inmo_reader *reader, const char *path, c
         status =
             inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a line longer than %d MB, expected at most that",
                       reader->name, sample[0].number, INMO_LINE_LIMIT >> 20);
-    if (status == INMO_OK)
-        status = inmo_plan_make(reader->name, &reader->options, sample, count, &reader->plan, error);
+    if (status == INMO_OK) {
+        struct inmo_read_options options = reader->options;
+        if (reader->source) { /* what it is, is known; the description has what the caller said */
+            options.format = "delimited";
+            options.separator = "comma";
+            options.header = "yes";
+        }
+        status = inmo_plan_make(reader->name, &options, sample, count, &reader->plan, error);
+    }
     /* For a file that is not text at all, the details would mislead. */
     if (status == INMO_INPUT && count > 0 && memchr(sample[0].text, 0, sample[0].length))
         status = inmo_fail(error, INMO_INPUT, "%s:%" PRId64 ": found a NUL byte, expected text", reader->name,
                            sample[0].number);
     if (status == INMO_OK)
-        status = match_log(reader, first_path, error);
+        status = match_log(reader, queue->path[0], error);
     if (status == INMO_OK) {
         const char *encoding = inmo_input_encoding(reader->input);
         inmo_note(meter->hooks, INMO_NOTE, "reading %s as %s%s%s", reader->name,
@@ -196,10 +276,26 @@ static char *join_paths(const char *const *path, size_t path_count)
 enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const struct inmo_read_options *options,
                                const struct inmo_hooks *hooks, struct inmo_log **result, struct inmo_error *error)
 {
+    return inmo_log_read_into(path, path_count, NULL, NULL, options, hooks, result, error);
+}
+
+enum inmo_status inmo_log_read_source(const struct inmo_source *source, const struct inmo_read_options *options,
+                                      const struct inmo_hooks *hooks, struct inmo_log **log,
+                                      struct inmo_error *error)
+{
+    return inmo_log_read_into(&source->name, 1, source, NULL, options, hooks, log, error);
+}
+
+enum inmo_status inmo_log_read_into(const char *const *path, size_t path_count, const struct inmo_source *source,
+                                    struct inmo_spill *spill, const struct inmo_read_options *options,
+                                    const struct inmo_hooks *hooks, struct inmo_log **result,
+                                    struct inmo_error *error)
+{
     enum inmo_status status;
     struct inmo_read_options defaults;
     struct meter meter = {.hooks = hooks, .began = inmo_now()};
     struct inmo_reader *reader = NULL;
+    struct queue queue = {0};
     struct stat about;
 
     inmo_read_options_init(&defaults);
@@ -213,7 +309,7 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
             inmo_fail(error, INMO_USAGE, "found no file to read, expected one or more, or - for standard input");
     if (status == INMO_OK)
         status = inmo_encoding_check(options->encoding, error);
-    if (status == INMO_OK)
+    if (status == INMO_OK && !source)
         status = measure(path, path_count, &meter.total, error);
     if (status != INMO_OK)
         return status;
@@ -221,11 +317,14 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
     if (!reader)
         return inmo_fail_memory(error, "reading files");
     reader->options = *options;
+    reader->source = source;
+    reader->spill = spill;
     reader->options.format = options->format ? options->format : defaults.format;
     reader->options.header = options->header ? options->header : defaults.header;
     meter.reported = meter.began;
+    queue_begin(&queue, path, path_count, spill);
     for (size_t n = 0; n < path_count && status == INMO_OK; n++) {
-        status = read_one(reader, path[n], path[0], &meter, error);
+        status = read_one(reader, &queue, n, &meter, error);
         if (status == INMO_OK && meter.total > 0 && stat(path[n], &about) == 0)
             meter.before += about.st_size;
     }
@@ -247,6 +346,7 @@ enum inmo_status inmo_log_read(const char *const *path, size_t path_count, const
     } else {
         inmo_log_free(reader->log);
     }
+    queue_end(&queue);
     inmo_free(reader);
     return status;
 }

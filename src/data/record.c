@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "data/spill.h"
 
 #include <limits.h>
 #include <math.h>
@@ -86,6 +87,12 @@ enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_
     enum inmo_kind kind = classify(reader, values);
     if (kind == INMO_IGNORED)
         return INMO_OK;
+    if (log->spill && inmo_spill_is_full(log->spill, log)) {
+        enum inmo_status status = inmo_spill_turn(log->spill, log, 0, error);
+        if (status != INMO_OK)
+            return status;
+        reader->last_length = 0;
+    }
     if (user->length != reader->last_length || memcmp(user->text, reader->last_user, user->length) != 0) {
         int32_t number = inmo_idtable_intern(log->users, user->text, user->length);
         if (number < 0)
@@ -97,6 +104,9 @@ enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_
     item_number = inmo_idtable_intern_hashed(log->items, item->text, item->length, item_hash);
     if (item_number < 0)
         return fail_intern(log->items, "items", error);
+    if (log->spill)
+        return inmo_spill_add(log->spill, log, reader->last_number, item_number, values->time, values->part, kind,
+                              error);
     if ((kind == INMO_POSITIVE ? inmo_log_add(log, reader->last_number, item_number, values->time, values->part)
                                : inmo_log_add_seen(log, reader->last_number, item_number, kind)) != 0)
         return inmo_fail_memory(error, "the log");

@@ -10,7 +10,11 @@
 #include "data/log.h"
 #include "data/value.h"
 
+struct inmo_spill;
+
 struct inmo_reader {
+    const struct inmo_source *source; /* NULL: files */
+    struct inmo_spill *spill;         /* NULL: into memory */
     struct inmo_input *input;
     const char *name; /* of the input, for messages */
     struct inmo_read_options options;
@@ -47,6 +51,13 @@ enum inmo_kind inmo_record_event(const struct inmo_reader *reader, const struct 
 enum inmo_status inmo_record_bad(struct inmo_reader *reader, int64_t line, struct inmo_error *error,
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 enum inmo_status inmo_record_too_long(struct inmo_reader *reader, int64_t line, struct inmo_error *error);
+
+/* inmo_log_read (path) or inmo_log_read_source (source), into memory or, unless spill is NULL, into temporary files;
+ * then the log has no interactions, and the spill is not ended. */
+enum inmo_status inmo_log_read_into(const char *const *path, size_t path_count, const struct inmo_source *source,
+                                    struct inmo_spill *spill, const struct inmo_read_options *options,
+                                    const struct inmo_hooks *hooks, struct inmo_log **log,
+                                    struct inmo_error *error);
 
 /* Readers of the three layouts: read all lines of reader->input by reader->plan into reader->log. */
 enum inmo_status inmo_read_delimited(struct inmo_reader *reader, struct inmo_error *error);

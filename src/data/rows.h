@@ -15,6 +15,7 @@
 /* User u has entries offset[u] .. offset[u + 1] - 1. Owns its arrays; starts as {0}, freed by inmo_rows_free. */
 struct inmo_rows {
     int32_t users, items;
+    int32_t first;    // number of the first user: above 0 where these are some rows of many (bounded.h)
     int64_t *offset;  // (users + 1)
     int32_t *item;    // (offset[users])
     int64_t *time;    // (offset[users]) or NULL

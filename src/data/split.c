@@ -72,7 +72,7 @@ static void shuffle(int32_t *x, int64_t n, uint64_t base)
 /* order[0..n-1] are the entries of a row in the order in which parts take them. The first is always for training:
  * somebody with a single interaction would otherwise be a stranger to the model. As the share of the test is below
  * 1, it takes at most n - 1. */
-static void label(uint8_t *part, const int32_t *order, int64_t n, const struct inmo_split *split)
+void inmo_split_label(uint8_t *part, const int32_t *order, int64_t n, const struct inmo_split *split)
 {
     int64_t train = inmo_share_of(split->train, n), test = inmo_share_of(split->test, n);
     if (train == 0)
@@ -92,8 +92,8 @@ enum inmo_status inmo_split_by_seed(struct inmo_rows *rows, const struct inmo_sp
         int64_t n = rows->offset[u + 1] - rows->offset[u];
         for (int64_t j = 0; j < n; j++)
             order[j] = (int32_t)j;
-        shuffle(order, n, inmo_random(key, (uint64_t)u));
-        label(rows->part + rows->offset[u], order, n, split);
+        shuffle(order, n, inmo_random(key, (uint64_t)rows->first + (uint64_t)u));
+        inmo_split_label(rows->part + rows->offset[u], order, n, split);
     }
     inmo_free(order);
     return INMO_OK;
@@ -141,7 +141,7 @@ enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_sp
         }
         if (!sorted)
             sort_by_time(order, spare, n, time);
-        label(rows->part + rows->offset[u], order, n, split);
+        inmo_split_label(rows->part + rows->offset[u], order, n, split);
     }
 done:
     inmo_free(spare);
@@ -163,7 +163,7 @@ static enum inmo_status move_training(struct inmo_rows *rows, enum inmo_part els
         for (int64_t j = 0; j < row; j++)
             if (part[j] == INMO_TRAIN)
                 order[n++] = (int32_t)j;
-        shuffle(order, n, inmo_random(key, (uint64_t)u));
+        shuffle(order, n, inmo_random(key, (uint64_t)rows->first + (uint64_t)u));
         stay = share_stays ? inmo_share_of(share, n) : n - inmo_share_of(share, n);
         for (int64_t j = stay; j < n; j++)
             part[order[j]] = (uint8_t)elsewhere;
@@ -199,39 +199,47 @@ static void choose_last(uint8_t *is_new, int32_t count, int64_t share)
     memset(is_new + (count - chosen), 1, (size_t)chosen);
 }
 
-static enum inmo_status new_users_items(struct inmo_rows *rows, int64_t new_share, int last_are_new, uint64_t key,
-                                        uint8_t *new_user, uint8_t *new_item, struct inmo_error *error)
+enum inmo_status inmo_scenario_choose(enum inmo_scenario scenario, int32_t users, int32_t items, int64_t new_share,
+                                      int last_are_new, uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                      struct inmo_error *error)
 {
+    uint64_t key = inmo_key(seed, INMO_STREAM_SCENARIO);
     enum inmo_status status = INMO_OK;
+    if (scenario != INMO_NEW_USERS_ITEMS)
+        return INMO_OK;
     if (last_are_new) {
-        choose_last(new_user, rows->users, new_share);
-        choose_last(new_item, rows->items, new_share);
+        choose_last(new_user, users, new_share);
+        choose_last(new_item, items, new_share);
     } else {
-        status = choose_new(new_user, rows->users, new_share, inmo_random(key, 0), error);
+        status = choose_new(new_user, users, new_share, inmo_random(key, 0), error);
         if (status == INMO_OK)
-            status = choose_new(new_item, rows->items, new_share, inmo_random(key, 1), error);
+            status = choose_new(new_item, items, new_share, inmo_random(key, 1), error);
     }
-    for (int32_t u = 0; u < rows->users && status == INMO_OK; u++)
+    return status;
+}
+
+static void move_new(struct inmo_rows *rows, const uint8_t *new_user, const uint8_t *new_item)
+{
+    for (int32_t u = 0; u < rows->users; u++)
         for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
-            if (new_user[u] || new_item[rows->item[e]]) {
+            if (new_user[rows->first + u] || new_item[rows->item[e]]) {
                 if (rows->part[e] == INMO_TRAIN)
                     rows->part[e] = INMO_LATER;
                 else if (rows->part[e] == INMO_VALID)
                     rows->part[e] = INMO_ASIDE;
             }
-    return status;
 }
 
 enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
-                                     int last_are_new, uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                     uint64_t seed, const uint8_t *new_user, const uint8_t *new_item,
                                      struct inmo_error *error)
 {
-    uint64_t key = inmo_key(seed, INMO_STREAM_SCENARIO);
     switch (scenario) {
     case INMO_TRANSDUCTIVE: return INMO_OK;
-    case INMO_NEW_INTERACTIONS: return move_training(rows, INMO_LATER, INMO_WHOLE - new_share, 1, key, error);
-    case INMO_NEW_USERS_ITEMS:
-        return new_users_items(rows, new_share, last_are_new, key, new_user, new_item, error);
+    case INMO_NEW_INTERACTIONS:
+        return move_training(rows, INMO_LATER, INMO_WHOLE - new_share, 1, inmo_key(seed, INMO_STREAM_SCENARIO),
+                             error);
+    case INMO_NEW_USERS_ITEMS: move_new(rows, new_user, new_item); return INMO_OK;
     }
     return inmo_fail(error, INMO_INTERNAL, "scenario %d is not one", (int)scenario);
 }

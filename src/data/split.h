@@ -54,11 +54,18 @@ enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_sp
 enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed,
                                      struct inmo_error *error);
 
-/* Removes from training what the scenario requires, and marks new users and items in new_user and new_item, which
- * must be zero. With last_are_new these have the highest numbers (they appeared last) and the seed does not count;
- * else they are drawn. */
+/* Labels the n entries of one row; order has them in the order in which parts take them. */
+void inmo_split_label(uint8_t *part, const int32_t *order, int64_t n, const struct inmo_split *split);
+
+/* Marks new users and items in new_user (users) and new_item (items), which must be zero; none outside that
+ * scenario. With last_are_new these have the highest numbers (they appeared last) and the seed does not count; else
+ * they are drawn. */
+enum inmo_status inmo_scenario_choose(enum inmo_scenario scenario, int32_t users, int32_t items, int64_t new_share,
+                                      int last_are_new, uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                      struct inmo_error *error);
+/* Removes from training what the scenario requires. */
 enum inmo_status inmo_scenario_apply(enum inmo_scenario scenario, struct inmo_rows *rows, int64_t new_share,
-                                     int last_are_new, uint64_t seed, uint8_t *new_user, uint8_t *new_item,
+                                     uint64_t seed, const uint8_t *new_user, const uint8_t *new_item,
                                      struct inmo_error *error);
 
 #endif

@@ -3,13 +3,16 @@
  *     file --read--> raw --inflate/zstd--> the caller's buffer
  *     file --read------------------------> the caller's buffer    plain
  *
- * One buffer of 256 KB and the decoder's window, whatever the size of the file. */
+ * One buffer of 256 KB and the decoder's window, whatever the size of the file; with a thread that reads ahead, what
+ * waits to be taken. */
 #include "data/unpack.h"
 
 #include "base/memory.h"
+#include "data/ahead.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,17 +21,19 @@
 
 enum { RAW_SIZE = 256 << 10 };
 
-enum packing { PLAIN, GZIP, ZSTD };
+enum packing { PLAIN, GZIP, ZSTD, SOURCE };
 
 struct inmo_unpack {
     char *name;
     int file, standard;
     enum packing packing;
+    struct inmo_source source;
+    struct inmo_ahead *ahead;  // NULL: no thread
 
     unsigned char *raw;  // (RAW_SIZE)
     size_t raw_begin, raw_end;
     int raw_ended;
-    int64_t taken;
+    _Atomic int64_t taken;
 
     z_stream inflater;
     int inflater_made;
@@ -277,10 +282,34 @@ enum inmo_status inmo_unpack_open(const char *path, struct inmo_unpack **result,
     return status;
 }
 
+enum inmo_status inmo_unpack_open_source(const struct inmo_source *source, struct inmo_unpack **result,
+                                         struct inmo_error *error)
+{
+    struct inmo_unpack *unpack = inmo_alloc_zero(1, sizeof *unpack);
+    if (!unpack || !(unpack->name = inmo_copy_string(source->name))) {
+        inmo_free(unpack);
+        return inmo_fail_memory(error, "reading a database");
+    }
+    unpack->file = -1;
+    unpack->packing = SOURCE;
+    unpack->source = *source;
+    *result = unpack;
+    return INMO_OK;
+}
+
+static enum inmo_status read_source(struct inmo_unpack *unpack, char *to, size_t room, size_t *got,
+                                    struct inmo_error *error)
+{
+    enum inmo_status status = unpack->source.read(unpack->source.context, to, room, got, error);
+    unpack->taken += status == INMO_OK ? (int64_t)*got : 0;
+    return status;
+}
+
 void inmo_unpack_close(struct inmo_unpack *unpack)
 {
     if (!unpack)
         return;
+    inmo_ahead_stop(unpack->ahead);
     ZSTD_freeDStream(unpack->unzstd);
     if (unpack->inflater_made)
         inflateEnd(&unpack->inflater);
@@ -291,14 +320,30 @@ void inmo_unpack_close(struct inmo_unpack *unpack)
     inmo_free(unpack);
 }
 
-enum inmo_status inmo_unpack_read(struct inmo_unpack *unpack, char *to, size_t room, size_t *got,
-                                  struct inmo_error *error)
+static enum inmo_status decode(void *context, char *to, size_t room, size_t *got, struct inmo_error *error)
 {
+    struct inmo_unpack *unpack = context;
     switch (unpack->packing) {
     case GZIP: return decode_gzip(unpack, to, room, got, error);
     case ZSTD: return decode_zstd(unpack, to, room, got, error);
+    case SOURCE: return read_source(unpack, to, room, got, error);
     default: return decode_plain(unpack, to, room, got, error);
     }
+}
+
+enum inmo_status inmo_unpack_read(struct inmo_unpack *unpack, char *to, size_t room, size_t *got,
+                                  struct inmo_error *error)
+{
+    return unpack->ahead ? inmo_ahead_take(unpack->ahead, to, room, got, error)
+                         : decode(unpack, to, room, got, error);
+}
+
+void inmo_unpack_ahead(struct inmo_unpack *unpack, size_t memory)
+{
+    struct stat about;
+    if ((unpack->packing == GZIP || unpack->packing == ZSTD) && !unpack->standard &&
+        fstat(unpack->file, &about) == 0 && S_ISREG(about.st_mode))
+        unpack->ahead = inmo_ahead_start(decode, unpack, memory);
 }
 
 const char *inmo_unpack_name(const struct inmo_unpack *unpack)

@@ -10,6 +10,12 @@ struct inmo_unpack;
 /* path "-" is standard input. Errors: IO (missing, a directory, unreadable), INPUT (another compression format),
  * MEMORY. */
 enum inmo_status inmo_unpack_open(const char *path, struct inmo_unpack **unpack, struct inmo_error *error);
+/* The same for bytes that come from somewhere else and are not packed. */
+enum inmo_status inmo_unpack_open_source(const struct inmo_source *source, struct inmo_unpack **unpack,
+                                         struct inmo_error *error);
+/* Lets a thread unpack ahead, with so many bytes waiting at most; only packed files, which take the time, and only
+ * ordinary ones: a pipe would hold the thread. Before the first read. */
+void inmo_unpack_ahead(struct inmo_unpack *unpack, size_t memory);
 void inmo_unpack_close(struct inmo_unpack *unpack);
 
 /* The next bytes, at least one and at most room; *got is 0 only at the end. room is below 4 GB.

@@ -144,6 +144,7 @@ def run_transcript(world, path, update):
 
 
 def main():
+    import cases_bounded
     import cases_files
     import cases_lists
     import cases_nightly
@@ -162,7 +163,7 @@ def main():
     for name in sorted(os.listdir(os.path.join(HERE, "transcripts"))):
         path = os.path.join(HERE, "transcripts", name)
         tests.append((name, lambda world, path=path: run_transcript(world, path, options.update)))
-    for cases in (cases_options, cases_lists, cases_runs, cases_files, cases_nightly, cases_shop):
+    for cases in (cases_options, cases_lists, cases_runs, cases_files, cases_bounded, cases_nightly, cases_shop):
         for name, function in vars(cases).items():
             if name.startswith("case_"):
                 tests.append((name[5:].replace("_", "-"), function))
