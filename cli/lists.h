@@ -17,7 +17,8 @@ struct cli_lists {
     enum inmo_status (*explain)(void *context, const char *item, struct inmo_explanation **why,
                                 struct inmo_error *error);
     void *context;
-    int64_t count; /* lists written so far */
+    int64_t count;             /* lists written so far */
+    struct cli_recent *recent; /* of lists.c */
 };
 
 /* By the name: .csv, .tsv, .json, .jsonl (or .ndjson), also with .gz or .zst behind. Any other name is PLAIN, or

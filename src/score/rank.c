@@ -33,6 +33,12 @@ struct workspace {
     struct added added;
 };
 
+/* Items that are not ranked, where they are the smaller part; else NULL. */
+struct closed {
+    int32_t *item;  // (count)
+    int32_t count;
+};
+
 /* Users in a block. With a fill function: as many as it prefers, within FILLED scores. */
 static int32_t block_users(const struct inmo_rank *job)
 {
@@ -171,12 +177,15 @@ static void rank_products(const struct inmo_rank *job, const float *item, const 
     }
 }
 
-static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32_t items, int32_t first,
-                        int32_t count, struct workspace *space, int32_t *kept)
+static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32_t items,
+                        const struct closed *closed, int32_t first, int32_t count, struct workspace *space,
+                        int32_t *kept)
 {
     job->fill->scores(job->fill->context, job->who + first, count, space->scratch, space->score);
     for (int32_t n = 0; n < count; n++) {
         float *score = space->score + (size_t)n * (size_t)job->items;
+        for (int32_t c = 0; c < closed->count; c++)
+            score[closed->item[c]] = -INFINITY;
         for (int32_t c = 0; job->candidate && c < items;
              c++) /* ascending, so no score is overwritten before it is moved */
             score[c] = score[job->candidate[c]];
@@ -188,7 +197,7 @@ static void rank_filled(const struct inmo_rank *job, const int32_t *place, int32
 
 /* 0, or -1 when memory is short. */
 static int rank_block(const struct inmo_rank *job, const float *item, const int32_t *place, int32_t items,
-                      int32_t first, int32_t users, struct workspace *space)
+                      const struct closed *closed, int32_t first, int32_t users, struct workspace *space)
 {
     int32_t count = job->count - first < users ? job->count - first : users;
     int32_t kept[USERS] = {0};
@@ -200,7 +209,7 @@ static int rank_block(const struct inmo_rank *job, const float *item, const int3
             if (job->mask[m]->offset)
                 space->cursor[n * MASKS + m] = job->mask[m]->offset[job->who[first + n]];
     if (job->fill)
-        rank_filled(job, place, items, first, count, space, kept);
+        rank_filled(job, place, items, closed, first, count, space, kept);
     else
         rank_products(job, item, place, items, first, count, space, kept);
     for (int32_t n = 0; n < count; n++) {
@@ -234,17 +243,45 @@ static enum inmo_status pack_candidates(const struct inmo_rank *job, float **ite
     return INMO_OK;
 }
 
-enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks *hooks, struct inmo_error *error)
+/* Filled scores have all items: where most of them are ranked, the others are closed instead of moving the scores of
+ * those, which took longer than making them. */
+static enum inmo_status close_items(const struct inmo_rank *job, struct closed *closed, struct inmo_error *error)
 {
+    int32_t next = 0;
+    closed->item = inmo_alloc((size_t)(job->items - job->candidates), sizeof *closed->item);
+    if (!closed->item)
+        return inmo_fail_memory(error, "ranking");
+    for (int32_t i = 0; i < job->items; i++) {
+        if (next < job->candidates && job->candidate[next] == i)
+            next++;
+        else
+            closed->item[closed->count++] = i;
+    }
+    return INMO_OK;
+}
+
+enum inmo_status inmo_rank(const struct inmo_rank *given, const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    struct inmo_rank whole = *given;
+    const struct inmo_rank *job = given;
+    struct closed closed = {0};
     enum inmo_status status = INMO_OK;
     float *packed = NULL;
     int32_t *place = NULL;
     int threads = inmo_threads();
     double start = inmo_now(), shown = start;
-    int32_t items = job->candidate ? job->candidates : job->items, users = block_users(job);
+    int32_t items, users = block_users(job);
     atomic_int failed = 0, stop = 0;
     atomic_int done = 0;
 
+    if (job->fill && job->candidate && job->candidates > job->items / 2) {
+        status = close_items(job, &closed, error);
+        if (status)
+            goto finish;
+        whole.candidate = NULL;
+        job = &whole;
+    }
+    items = job->candidate ? job->candidates : job->items;
     if (job->candidate) {
         status = pack_candidates(job, &packed, &place, error);
         if (status)
@@ -261,7 +298,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
         for (int32_t first = 0; first < job->count; first += users) {
             if (!ready || atomic_load(&failed) || atomic_load(&stop))
                 continue;
-            if (rank_block(job, packed ? packed : job->item, place, items, first, users, &space) != 0)
+            if (rank_block(job, packed ? packed : job->item, place, items, &closed, first, users, &space) != 0)
                 atomic_store(&failed, 1);
             atomic_fetch_add(&done, users);
 #pragma omp critical(inmo_rank_hooks)
@@ -282,6 +319,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks 
     else if (atomic_load(&stop))
         status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while ranking");
 finish:
+    inmo_free(closed.item);
     inmo_free(place);
     inmo_free(packed);
     return status;
