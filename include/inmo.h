@@ -427,6 +427,7 @@ struct inmo_train_options {
     double links;              /* weight of item links beside the product of vectors; 0: none; INMO_AUTO: chosen */
     int link_neighbours;       /* items that an item is predicted from, at most */
     double link_ridge;         /* ridge of these predictions; INMO_AUTO (default): chosen */
+    double link_popularity;    /* their gamma: scaled by degree^gamma; INMO_AUTO (default): chosen */
     const char *eval_alpha;    /* one|reached|next: the alpha used outside training */
     double user_templates;     /* share of users in training that are templates (idcf: have keys), (0, 1] */
     double item_templates;     /* share of items in training that are templates (idcf: have keys), (0, 1] */

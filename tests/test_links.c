@@ -197,8 +197,8 @@ static void check_newcomer(const struct inmo_model *model, const struct inmo_tra
     assert_true(found > 0);
     must(inmo_links_solve(
         view->snapshot->graph,
-        &(struct inmo_link_rule){7, options->link_ridge, model->link_rule.share, options->popularity}, NULL, NULL,
-        &solved, &error));
+        &(struct inmo_link_rule){7, options->link_ridge, model->link_rule.share, options->link_popularity}, NULL,
+        NULL, &solved, &error));
     for (int32_t j = 0; j < links->items; j++)
         assert_near(inmo_links_between(links, j, item), model->links * (double)inmo_links_between(solved, j, item),
                     1e-6);
@@ -267,6 +267,7 @@ static void test_model(void **state)
         options.link_neighbours = 7;
         options.link_ridge = 5;
         options.popularity = -0.3; /* must come back from the file, or new items would stand before old ones */
+        options.link_popularity = 0.2;
         model = trained(data, &options);
         assert_true(model->linked && model->links == 2);
         must(inmo_model_save(model, "links.inmo", 1, &error));
@@ -324,6 +325,65 @@ static void test_choice(void **state)
     inmo_dataset_free(data);
 }
 
+/* NDCG@20 on the validation part by the links of a rule alone. */
+static double links_alone(const struct inmo_dataset *data, const struct inmo_link_rule *rule)
+{
+    struct inmo_error error = {0};
+    const struct inmo_csr *lists[1] = {&data->train};
+    struct inmo_graph *graph = NULL;
+    struct inmo_links *links = NULL;
+    struct inmo_validation *validation = NULL;
+    struct inmo_scorer scorer = {.dim = 1};
+    double ndcg = 0;
+    must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
+    must(inmo_links_solve(graph, rule, NULL, NULL, &links, &error));
+    must(inmo_validation_new(&data->valid, &data->train, 20, 0, &validation, &error));
+    scorer.graph = graph;
+    scorer.r = calloc((size_t)graph->nodes, sizeof *scorer.r);
+    assert_non_null(scorer.r);
+    must(inmo_validation_links_ndcg(validation, &scorer, links, &ndcg, &error));
+    free(scorer.r);
+    inmo_validation_free(validation);
+    inmo_links_free(links);
+    inmo_graph_free(graph);
+    return ndcg;
+}
+
+/* The exponent of popularity that was chosen is the first of those that rank best; one that is given stays. */
+static void test_popularity(void **state)
+{
+    static const double exponents[] = {-0.2, -0.1, 0, 0.1};
+    struct inmo_dataset *data = grouped_dataset(120, 80, 14, "60/20/20");
+    struct inmo_train_options options = small_options("inmo-lightgcn");
+    struct inmo_model *model;
+    struct inmo_link_rule rule;
+    double best = 0, highest = -1, lowest = 2;
+    (void)state;
+    options.links = INMO_AUTO;
+    options.link_ridge = 30;
+    model = trained(data, &options);
+    rule = model->link_rule;
+    for (size_t n = 0; n < COUNT(exponents); n++) {
+        double ndcg;
+        rule.popularity = exponents[n];
+        ndcg = links_alone(data, &rule);
+        lowest = ndcg < lowest ? ndcg : lowest;
+        if (ndcg > highest) {
+            highest = ndcg;
+            best = exponents[n];
+        }
+    }
+    assert_true(lowest < highest); /* or nothing would be tested */
+    assert_true(model->link_rule.popularity == best && model->link_rule.ridge == 30);
+    inmo_model_free(model);
+    options.link_popularity = 0.7;
+    options.link_ridge = INMO_AUTO;
+    model = trained(data, &options);
+    assert_true(model->link_rule.popularity == 0.7);
+    inmo_model_free(model);
+    inmo_dataset_free(data);
+}
+
 static void test_refused(void **state)
 {
     struct inmo_error error = {0};
@@ -339,9 +399,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_solution), cmocka_unit_test(test_several),  cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_ranking),  cmocka_unit_test(test_model),    cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_outgrown),
+        cmocka_unit_test(test_solution),   cmocka_unit_test(test_several), cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_ranking),    cmocka_unit_test(test_model),   cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_popularity), cmocka_unit_test(test_refused), cmocka_unit_test(test_outgrown),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

@@ -24,9 +24,9 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
 enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, int32_t most,
                                        struct inmo_scorer *scorer, double walks, double links,
                                        struct inmo_weights *weights, struct inmo_error *error);
-/* Which of several sets of links ranks best by itself, on the same sample. */
-enum inmo_status inmo_validation_best_links(const struct inmo_validation *validation,
-                                            const struct inmo_scorer *scorer, struct inmo_links *const *links,
-                                            int count, int *best, struct inmo_error *error);
+/* Mean NDCG@k by links alone, without vectors, on the sample that decides on weights. */
+enum inmo_status inmo_validation_links_ndcg(const struct inmo_validation *validation,
+                                            const struct inmo_scorer *scorer, const struct inmo_links *links,
+                                            double *ndcg, struct inmo_error *error);
 
 #endif

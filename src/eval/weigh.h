@@ -8,7 +8,10 @@
 #include "base/csr.h"
 #include "score/scorer.h"
 
-enum { INMO_WEIGH_USERS = 4096 }; /* a sample of at most so many users decides */
+enum {
+    INMO_WEIGH_USERS = 4096,     /* a sample of at most so many users decides, to judge an epoch */
+    INMO_WEIGH_IN_END = 1 << 14, /* and for the model: pairs of weights are often close */
+};
 
 struct inmo_weighing {
     const struct inmo_scorer *scorer; /* refreshed; the factors of its walks and links do not matter */

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "score/link_solve.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Ridges to choose from, with the share of an item's own weight; found on logs of several shapes
@@ -25,10 +26,15 @@ static int is_hurried(const struct inmo_train_options *options)
 /* Weights where there is no validation part to choose by. */
 enum { PLAIN_WALKS = 4 };
 
+/* Exponents of an item's popularity in its links to choose from. The ridges are compared by the second. */
+static const double exponents[] = {-0.2, -0.1, 0, 0.1};
+enum { EXPONENTS = sizeof exponents / sizeof *exponents };
+
 /* A ridge that is given gets the share that it would have if it had been chosen. */
 static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
 {
-    struct inmo_link_rule rule = inmo_link_rule_default(options->popularity);
+    struct inmo_link_rule rule = inmo_link_rule_default(
+        options->link_popularity == INMO_AUTO ? options->popularity : options->link_popularity);
     rule.k = options->link_neighbours;
     if (options->link_ridge > 0) {
         rule.ridge = options->link_ridge;
@@ -37,29 +43,108 @@ static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
     return rule;
 }
 
+/* Links that were solved without regard to popularity, and what they are compared with. */
+struct comparison {
+    const struct inmo_graph *graph;
+    const struct inmo_validation *validation;
+    const struct inmo_scorer *scorer;
+    float *factor;  // (items) of an item's links
+    float *weight;  // those of the links that are compared
+};
+
+/* The factors that inmo_links_solve has for this exponent. */
+static void set_factors(const struct comparison *comparison, double exponent)
+{
+    const struct inmo_graph *graph = comparison->graph;
+    for (int32_t i = 0; i < graph->items; i++)
+        comparison->factor[i] = (float)pow((double)inmo_graph_degree(graph, graph->users + i), exponent);
+}
+
+static void scale(const struct comparison *comparison, const struct inmo_links *links, float *weight)
+{
+    for (int64_t e = 0; e < inmo_links_count(links); e++)
+        weight[e] = links->weight[e] * comparison->factor[links->item[e]];
+}
+
+/* Ranks by the links alone; replaces *best by n if they are better than all before. */
+static enum inmo_status compare(const struct comparison *comparison, const struct inmo_links *links, int n,
+                                int *best, double *highest, struct inmo_error *error)
+{
+    struct inmo_links scaled = *links;
+    double ndcg = 0;
+    enum inmo_status status;
+    scaled.weight = comparison->weight;
+    scale(comparison, links, comparison->weight);
+    status = inmo_validation_links_ndcg(comparison->validation, comparison->scorer, &scaled, &ndcg, error);
+    if (!status && (*best < 0 || ndcg > *highest)) {
+        *best = n;
+        *highest = ndcg;
+    }
+    return status;
+}
+
+/* The ridge first, then the exponent: what is to be chosen of them, by the links alone. */
+static enum inmo_status choose_links(const struct inmo_train_options *options, struct comparison *comparison,
+                                     struct inmo_links *const *links, int count, int *ridge, double *exponent,
+                                     struct inmo_error *error)
+{
+    int best = -1, is_open = options->link_popularity == INMO_AUTO;
+    double highest = 0;
+    enum inmo_status status = INMO_OK;
+    int64_t most = 0;
+    for (int n = 0; n < count; n++)
+        most = inmo_links_count(links[n]) > most ? inmo_links_count(links[n]) : most;
+    comparison->factor = inmo_alloc((size_t)comparison->graph->items, sizeof *comparison->factor);
+    comparison->weight = inmo_alloc((size_t)most, sizeof *comparison->weight);
+    if (!comparison->factor || !comparison->weight)
+        return inmo_fail_memory(error, "the links between items");
+    *exponent = is_open ? exponents[1] : options->link_popularity;
+    set_factors(comparison, *exponent);
+    *ridge = count > 1 ? -1 : 0;
+    for (int n = 0; n < count && count > 1 && !status; n++)
+        status = compare(comparison, links[n], n, ridge, &highest, error);
+    for (int n = 0; n < EXPONENTS && is_open && !status; n++) {
+        set_factors(comparison, exponents[n]);
+        status = compare(comparison, links[*ridge], n, &best, &highest, error);
+    }
+    if (!status && is_open)
+        *exponent = exponents[best];
+    return status;
+}
+
 static enum inmo_status solve_best(const struct inmo_train_options *options, const struct inmo_graph *graph,
                                    const struct inmo_validation *validation, const struct inmo_hooks *hooks,
                                    struct inmo_scorer *scorer, struct inmo_link_rule *chosen,
                                    struct inmo_error *error)
 {
+    struct comparison comparison = {.graph = graph, .validation = validation, .scorer = scorer};
     struct inmo_link_rule rule[RIDGES];
     struct inmo_links *links[RIDGES] = {NULL};
-    int best = 0;
+    int count = options->link_ridge > 0 ? 1 : RIDGES, best = 0;
+    double exponent = 0;
     enum inmo_status status;
-    for (int n = 0; n < RIDGES; n++) {
+    for (int n = 0; n < count; n++) {
         rule[n] = rule_of(options);
-        rule[n].ridge = ridges[n].ridge;
-        rule[n].share = ridges[n].share;
+        rule[n].popularity = 0;
+        if (count > 1) {
+            rule[n].ridge = ridges[n].ridge;
+            rule[n].share = ridges[n].share;
+        }
     }
-    status = inmo_links_solve_all(graph, rule, RIDGES, NULL, hooks, links, error);
+    status = inmo_links_solve_all(graph, rule, count, NULL, hooks, links, error);
     if (!status)
-        status = inmo_validation_best_links(validation, scorer, links, RIDGES, &best, error);
+        status = choose_links(options, &comparison, links, count, &best, &exponent, error);
     if (!status) {
         *chosen = rule[best];
+        chosen->popularity = exponent;
+        set_factors(&comparison, exponent);
+        scale(&comparison, links[best], (float *)links[best]->weight);
         scorer->beside.links = links[best];
         links[best] = NULL;
     }
-    for (int n = 0; n < RIDGES; n++)
+    inmo_free(comparison.weight);
+    inmo_free(comparison.factor);
+    for (int n = 0; n < count; n++)
         inmo_links_free(links[n]);
     return status;
 }
@@ -71,7 +156,8 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
 {
     const struct inmo_graph *graph = learner->bound->graph;
     double begin = inmo_now();
-    int compares = options->link_ridge < 0 && !is_hurried(options) && !(earlier && earlier->links > 0);
+    int compares = (options->link_ridge < 0 || options->link_popularity == INMO_AUTO) && !is_hurried(options) &&
+                   !(earlier && earlier->links > 0);
     enum inmo_status status;
     *choice = (struct inmo_beside_choice){
         .rule = rule_of(options),
@@ -82,6 +168,8 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
         choice->rule.ridge = earlier->link_rule.ridge;
         choice->rule.share = earlier->link_rule.share;
     }
+    if (earlier && earlier->links > 0 && options->link_popularity == INMO_AUTO)
+        choice->rule.popularity = earlier->link_rule.popularity;
     if (options->links == 0 || !validation)
         return INMO_OK;
     if (compares)
@@ -94,12 +182,13 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
 }
 
 enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
-                                   const struct inmo_validation *validation, struct inmo_scorer *scorer,
-                                   struct inmo_beside_choice *choice, struct inmo_error *error)
+                                   const struct inmo_validation *validation, int32_t most,
+                                   struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
+                                   struct inmo_error *error)
 {
     if (choice->chooses)
-        return inmo_validation_weigh(validation, is_hurried(options) ? INMO_WEIGH_USERS / 4 : INMO_WEIGH_USERS,
-                                     scorer, options->walks, options->links, &choice->weights, error);
+        return inmo_validation_weigh(validation, is_hurried(options) ? INMO_WEIGH_USERS / 4 : most, scorer,
+                                     options->walks, options->links, &choice->weights, error);
     if (scorer->beside.links)
         scorer->beside.links->factor = (float)options->links;
     return INMO_OK;
@@ -112,20 +201,24 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
     const char *written = *record ? *record : "";
     int has_choice = strncmp(written, before, strlen(before)) == 0;
     struct inmo_text text = {0};
-    char walks[32], links[32], ridge[32], *whole;
+    char walks[32], links[32], ridge[32], popularity[32], *whole;
     inmo_format(walks, sizeof walks, "%.6g", choice->weights.walks);
     inmo_format(links, sizeof links, "%.6g", choice->weights.links);
     inmo_format(ridge, sizeof ridge, "%.6g", choice->rule.ridge);
+    inmo_format(popularity, sizeof popularity, "%.6g", choice->rule.popularity);
     if (choice->chooses)
-        inmo_note(hooks, INMO_NOTE, "weighed by validation beside the vectors: walks %s, links %s (ridge %s)",
-                  walks, links, ridge);
+        inmo_note(hooks, INMO_NOTE,
+                  "weighed by validation beside the vectors: walks %s, links %s (ridge %s, popularity %s)", walks,
+                  links, ridge, popularity);
     options->walks = choice->weights.walks;
     options->links = choice->weights.links;
     options->link_ridge = choice->rule.ridge;
+    options->link_popularity = choice->rule.popularity;
     if (!choice->chooses)
         return INMO_OK;
-    inmo_text_format(&text, "%s\"walks\": %s, \"links\": %s, \"link-ridge\": %s%s%s", before, walks, links, ridge,
-                     has_choice ? ", " : "}}", has_choice || !*written ? "" : ",\n");
+    inmo_text_format(&text, "%s\"walks\": %s, \"links\": %s, \"link-ridge\": %s, \"link-popularity\": %s%s%s",
+                     before, walks, links, ridge, popularity, has_choice ? ", " : "}}",
+                     has_choice || !*written ? "" : ",\n");
     written += has_choice ? strlen(before) : 0;
     inmo_text_add(&text, written, strlen(written));
     whole = inmo_text_take(&text);
