@@ -28,8 +28,8 @@ static struct inmo_setting table[] = {
      "Rule that selects the templates."},
     {"neighbours", 'i', AT(neighbours), 1, 100000, NULL, "Model", "K",
      "Nearest items kept for each item (item-knn)."},
-    {"similarity", 's', AT(similarity), 0, 0, "cosine|jaccard|tf-idf|bm25", "Model", "WHICH",
-     "Similarity of two items (item-knn)."},
+    {"similarity", 's', AT(similarity), 0, 0, "auto|cosine|jaccard|tf-idf|bm25", "Model", "WHICH",
+     "Similarity of two items (item-knn). auto: chosen by validation among cosine, tf-idf and bm25."},
     {"shrinkage", 'r', AT(shrinkage), 0, 1e6, NULL, "Model", "H",
      "Added to the denominator of a similarity, which discounts pairs with few common users (item-knn)."},
     {"bm25-k1", 'r', AT(bm25_k1), 0, 1e6, NULL, "Model", "K1",
@@ -288,8 +288,8 @@ static enum inmo_status check_choice(const struct inmo_train_options *options, s
     const char *open;
     inmo_choice_start(inmo_model_kind_find(options->model), &any, &chosen);
     open = inmo_choice_open(&chosen);
-    return open ? inmo_fail(error, INMO_USAGE, "`%s`: found auto, but %s does not choose it; expected a number",
-                            open, options->model)
+    return open ? inmo_fail(error, INMO_USAGE, "`%s`: found auto, but %s does not choose it; expected a %s", open,
+                            options->model, strcmp(open, "similarity") == 0 ? "name" : "number")
                 : INMO_OK;
 }
 
