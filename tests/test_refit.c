@@ -403,7 +403,7 @@ static void test_hurried(void **state)
     inmo_dataset_free(data);
 }
 
-/* Of a log so long that the share would be more, about 32768 interactions are held out. */
+/* Of a log so long that the share would be more, about 16384 interactions are held out. */
 static void test_enough(void **state)
 {
     struct inmo_dataset *data = many_histories();
@@ -418,7 +418,7 @@ static void test_enough(void **state)
     options.hold_out = 0.9; /* of 46,500 */
     must(inmo_train(data, &options, NULL, &model, NULL, &error));
     refit = refit_of(model);
-    assert_near((double)json_integer_value(json_object_get(refit, "held-out")), 32768, 500);
+    assert_near((double)json_integer_value(json_object_get(refit, "held-out")), 16384, 400);
     json_decref(refit);
     inmo_model_free(model);
     inmo_dataset_free(data);

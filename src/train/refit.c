@@ -22,7 +22,7 @@ static const double least_seconds = 20;
 /* A log that is trained on twice in a few seconds. */
 enum { FEW_INTERACTIONS = 1 << 17 };
 /* So many are enough to choose by; the vectors of a longer log are the better for the others. */
-enum { MOST_HELD_OUT = 1 << 15 };
+enum { MOST_HELD_OUT = 1 << 14 };
 
 /* The share of the training interactions that is held out. */
 static double share_of(const struct inmo_train_options *options, const struct inmo_dataset *data)

@@ -127,7 +127,7 @@ static struct inmo_setting table[] = {
      "Validate on a random sample of N users; 0: on all."},
     {"hold-out", 'r', AT(hold_out), 0, 0.9, NULL, "Training", "SHARE",
      "Data without a validation part: share of the training interactions that is held out to choose by (nobody "
-     "loses all; about 32768 at most, which are enough); 0: none."},
+     "loses all; about 16384 at most, which are enough); 0: none."},
     {"refit", 's', AT(refit), 0, 0, "auto|none|graph|train", "Training", "HOW",
      "What becomes of the validation part when all is chosen. none: it stays out. graph: the parameters stay, and "
      "what follows from interactions is computed with it (inmo and idcf models). train: trained again on "
