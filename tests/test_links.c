@@ -325,8 +325,8 @@ static void test_choice(void **state)
     inmo_dataset_free(data);
 }
 
-/* NDCG@20 on the validation part by the links of a rule alone. */
-static double links_alone(const struct inmo_dataset *data, const struct inmo_link_rule *rule)
+/* NDCG@20 of the users of the validation part by the links of a rule alone. */
+static int32_t links_alone(const struct inmo_dataset *data, const struct inmo_link_rule *rule, float *ndcg)
 {
     struct inmo_error error = {0};
     const struct inmo_csr *lists[1] = {&data->train};
@@ -334,48 +334,69 @@ static double links_alone(const struct inmo_dataset *data, const struct inmo_lin
     struct inmo_links *links = NULL;
     struct inmo_validation *validation = NULL;
     struct inmo_scorer scorer = {.dim = 1};
-    double ndcg = 0;
+    int32_t users = 0;
     must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
     must(inmo_links_solve(graph, rule, NULL, NULL, &links, &error));
     must(inmo_validation_new(&data->valid, &data->train, 20, 0, &validation, &error));
     scorer.graph = graph;
     scorer.r = calloc((size_t)graph->nodes, sizeof *scorer.r);
     assert_non_null(scorer.r);
-    must(inmo_validation_links_ndcg(validation, &scorer, links, &ndcg, &error));
+    must(inmo_validation_links_ndcg(validation, &scorer, links, ndcg, &users, &error));
     free(scorer.r);
     inmo_validation_free(validation);
     inmo_links_free(links);
     inmo_graph_free(graph);
-    return ndcg;
+    return users;
 }
 
-/* The exponent of popularity that was chosen is the first of those that rank best; one that is given stays. */
+/* Links have the exponent of popularity that ranks best, if it is better than that of the vectors by two standard
+ * errors; one that is given stays. */
 static void test_popularity(void **state)
 {
-    static const double exponents[] = {-0.2, -0.1, 0, 0.1};
-    struct inmo_dataset *data = grouped_dataset(120, 80, 14, "60/20/20");
+    enum { USERS = 400 };
+    static const double exponents[] = {-0.2, -0.1, 0}, of_vectors[] = {2, -2, -0.2};
+    struct inmo_dataset *data = grouped_dataset(USERS, 80, 14, "60/20/20");
     struct inmo_train_options options = small_options("inmo-lightgcn");
     struct inmo_model *model;
-    struct inmo_link_rule rule;
-    double best = 0, highest = -1, lowest = 2;
+    float best[USERS], stays[USERS], ndcg[USERS];
+    int replaced = 0;
     (void)state;
     options.links = INMO_AUTO;
     options.link_ridge = 30;
-    model = trained(data, &options);
-    rule = model->link_rule;
-    for (size_t n = 0; n < COUNT(exponents); n++) {
-        double ndcg;
-        rule.popularity = exponents[n];
-        ndcg = links_alone(data, &rule);
-        lowest = ndcg < lowest ? ndcg : lowest;
-        if (ndcg > highest) {
-            highest = ndcg;
-            best = exponents[n];
+    for (size_t v = 0; v < COUNT(of_vectors); v++) {
+        struct inmo_link_rule rule;
+        double chosen = of_vectors[v], highest = -1, sum = 0, squares = 0;
+        int32_t users;
+        options.popularity = of_vectors[v];
+        model = trained(data, &options);
+        rule = model->link_rule;
+        rule.popularity = of_vectors[v];
+        users = links_alone(data, &rule, stays);
+        for (size_t n = 0; n < COUNT(exponents); n++) {
+            double all = 0;
+            rule.popularity = exponents[n];
+            if (exponents[n] == of_vectors[v])
+                continue;
+            links_alone(data, &rule, ndcg);
+            for (int32_t u = 0; u < users; u++)
+                all += ndcg[u];
+            if (all > highest) {
+                highest = all;
+                chosen = exponents[n];
+                memcpy(best, ndcg, sizeof best);
+            }
         }
+        for (int32_t u = 0; u < users; u++) {
+            sum += (double)best[u] - stays[u];
+            squares += ((double)best[u] - stays[u]) * ((double)best[u] - stays[u]);
+        }
+        if (sum / users <= 2 * sqrt((squares / users - sum / users * sum / users) / users))
+            chosen = of_vectors[v];
+        replaced += chosen != of_vectors[v];
+        assert_true(model->link_rule.popularity == chosen && model->link_rule.ridge == 30);
+        inmo_model_free(model);
     }
-    assert_true(lowest < highest); /* or nothing would be tested */
-    assert_true(model->link_rule.popularity == best && model->link_rule.ridge == 30);
-    inmo_model_free(model);
+    assert_in_range(replaced, 1, COUNT(of_vectors) - 1); /* or one side would not be tested */
     options.link_popularity = 0.7;
     options.link_ridge = INMO_AUTO;
     model = trained(data, &options);

@@ -159,13 +159,13 @@ enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation,
 
 enum inmo_status inmo_validation_links_ndcg(const struct inmo_validation *validation,
                                             const struct inmo_scorer *scorer, const struct inmo_links *links,
-                                            double *ndcg, struct inmo_error *error)
+                                            float *ndcg, int32_t *count, struct inmo_error *error)
 {
     struct inmo_weighing weighing;
-    int32_t *who = NULL, users = 0;
-    enum inmo_status status = thin_out(validation, INMO_WEIGH_USERS, &who, &users, error);
+    int32_t *who = NULL;
+    enum inmo_status status = thin_out(validation, INMO_WEIGH_USERS, &who, count, error);
     if (!status) {
-        weighing = weighing_of(validation, scorer, who, users);
+        weighing = weighing_of(validation, scorer, who, *count);
         status = inmo_weigh_links_alone(&weighing, links, ndcg, error);
     }
     inmo_free(who);

@@ -29,8 +29,8 @@ struct inmo_weights {
 /* Errors: MEMORY. */
 enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_weights *weights,
                             struct inmo_error *error);
-/* Mean NDCG@k by the links alone, to choose among several. */
+/* NDCG@k (count) of each user by the links alone, to choose among several. */
 enum inmo_status inmo_weigh_links_alone(const struct inmo_weighing *weighing, const struct inmo_links *links,
-                                        double *ndcg, struct inmo_error *error);
+                                        float *ndcg, struct inmo_error *error);
 
 #endif

@@ -26,9 +26,11 @@ static int is_hurried(const struct inmo_train_options *options)
 /* Weights where there is no validation part to choose by. */
 enum { PLAIN_WALKS = 4 };
 
-/* Exponents of an item's popularity in its links to choose from. The ridges are compared by the second. */
-static const double exponents[] = {-0.2, -0.1, 0, 0.1};
+/* Exponents of an item's popularity in its links that are compared with that of the vectors, which stays unless one
+ * of them is better by so many standard errors of the difference. */
+static const double exponents[] = {-0.2, -0.1, 0};
 enum { EXPONENTS = sizeof exponents / sizeof *exponents };
+static const double standard_errors = 2;
 
 /* A ridge that is given gets the share that it would have if it had been chosen. */
 static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
@@ -43,14 +45,38 @@ static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
     return rule;
 }
 
-/* Links that were solved without regard to popularity, and what they are compared with. */
+/* Links that were solved without regard to popularity, and what they are compared by. */
 struct comparison {
     const struct inmo_graph *graph;
     const struct inmo_validation *validation;
     const struct inmo_scorer *scorer;
     float *factor;  // (items) of an item's links
     float *weight;  // those of the links that are compared
+    float *ndcg, *best,
+        *stays;  // (users) of the links just compared, the best ones, and those by the vectors' exponent
+    int32_t users;
 };
+
+static void comparison_free(struct comparison *comparison)
+{
+    inmo_free(comparison->stays);
+    inmo_free(comparison->best);
+    inmo_free(comparison->ndcg);
+    inmo_free(comparison->weight);
+    inmo_free(comparison->factor);
+}
+
+static int comparison_make(struct comparison *comparison, int64_t links)
+{
+    comparison->factor = inmo_alloc((size_t)comparison->graph->items, sizeof(float));
+    comparison->weight = inmo_alloc((size_t)links, sizeof(float));
+    comparison->ndcg = inmo_alloc(INMO_WEIGH_USERS, sizeof(float));
+    comparison->best = inmo_alloc(INMO_WEIGH_USERS, sizeof(float));
+    comparison->stays = inmo_alloc(INMO_WEIGH_USERS, sizeof(float));
+    return comparison->factor && comparison->weight && comparison->ndcg && comparison->best && comparison->stays
+               ? 0
+               : -1;
+}
 
 /* The factors that inmo_links_solve has for this exponent. */
 static void set_factors(const struct comparison *comparison, double exponent)
@@ -66,49 +92,65 @@ static void scale(const struct comparison *comparison, const struct inmo_links *
         weight[e] = links->weight[e] * comparison->factor[links->item[e]];
 }
 
-/* Ranks by the links alone; replaces *best by n if they are better than all before. */
-static enum inmo_status compare(const struct comparison *comparison, const struct inmo_links *links, int n,
-                                int *best, double *highest, struct inmo_error *error)
+/* Ranks by the links alone. Replaces *ridge by n, and the users' scores in best, if they are better than before. */
+static enum inmo_status compare(struct comparison *comparison, const struct inmo_links *links, int n, int *ridge,
+                                double *highest, float *best, struct inmo_error *error)
 {
     struct inmo_links scaled = *links;
-    double ndcg = 0;
+    double sum = 0;
     enum inmo_status status;
     scaled.weight = comparison->weight;
     scale(comparison, links, comparison->weight);
-    status = inmo_validation_links_ndcg(comparison->validation, comparison->scorer, &scaled, &ndcg, error);
-    if (!status && (*best < 0 || ndcg > *highest)) {
-        *best = n;
-        *highest = ndcg;
+    status = inmo_validation_links_ndcg(comparison->validation, comparison->scorer, &scaled, comparison->ndcg,
+                                        &comparison->users, error);
+    for (int32_t u = 0; !status && u < comparison->users; u++)
+        sum += comparison->ndcg[u];
+    if (!status && (*ridge < 0 || sum > *highest)) {
+        *ridge = n;
+        *highest = sum;
+        memcpy(best, comparison->ndcg, (size_t)comparison->users * sizeof *best);
     }
     return status;
 }
 
-/* The ridge first, then the exponent: what is to be chosen of them, by the links alone. */
+/* Whether the best links are better than those by the vectors' exponent by more than chance. */
+static int is_clear(const struct comparison *comparison)
+{
+    double sum = 0, squares = 0, users = comparison->users;
+    for (int32_t u = 0; u < comparison->users; u++) {
+        double difference = (double)comparison->best[u] - comparison->stays[u];
+        sum += difference;
+        squares += difference * difference;
+    }
+    return sum > standard_errors * sqrt(fmax(squares - sum * sum / users, 0));
+}
+
+/* The ridge, and the exponent unless it is given, by the links alone. */
 static enum inmo_status choose_links(const struct inmo_train_options *options, struct comparison *comparison,
                                      struct inmo_links *const *links, int count, int *ridge, double *exponent,
                                      struct inmo_error *error)
 {
-    int best = -1, is_open = options->link_popularity == INMO_AUTO;
-    double highest = 0;
+    int is_open = options->link_popularity == INMO_AUTO, other = -1;
+    double highest = 0, highest_other = 0, chosen = 0;
     enum inmo_status status = INMO_OK;
-    int64_t most = 0;
-    for (int n = 0; n < count; n++)
-        most = inmo_links_count(links[n]) > most ? inmo_links_count(links[n]) : most;
-    comparison->factor = inmo_alloc((size_t)comparison->graph->items, sizeof *comparison->factor);
-    comparison->weight = inmo_alloc((size_t)most, sizeof *comparison->weight);
-    if (!comparison->factor || !comparison->weight)
-        return inmo_fail_memory(error, "the links between items");
-    *exponent = is_open ? exponents[1] : options->link_popularity;
+    *exponent = is_open ? options->popularity : options->link_popularity;
+    *ridge = -1;
     set_factors(comparison, *exponent);
-    *ridge = count > 1 ? -1 : 0;
-    for (int n = 0; n < count && count > 1 && !status; n++)
-        status = compare(comparison, links[n], n, ridge, &highest, error);
-    for (int n = 0; n < EXPONENTS && is_open && !status; n++) {
-        set_factors(comparison, exponents[n]);
-        status = compare(comparison, links[*ridge], n, &best, &highest, error);
+    for (int n = 0; n < count && !status; n++)
+        status = compare(comparison, links[n], n, ridge, &highest, comparison->stays, error);
+    for (int e = 0; e < EXPONENTS && is_open && !status; e++) {
+        double before = highest_other;
+        if (exponents[e] == *exponent)
+            continue;
+        set_factors(comparison, exponents[e]);
+        for (int n = 0; n < count && !status; n++)
+            status = compare(comparison, links[n], n, &other, &highest_other, comparison->best, error);
+        chosen = highest_other > before ? exponents[e] : chosen;
     }
-    if (!status && is_open)
-        *exponent = exponents[best];
+    if (!status && other >= 0 && is_clear(comparison)) {
+        *ridge = other;
+        *exponent = chosen;
+    }
     return status;
 }
 
@@ -122,6 +164,7 @@ static enum inmo_status solve_best(const struct inmo_train_options *options, con
     struct inmo_links *links[RIDGES] = {NULL};
     int count = options->link_ridge > 0 ? 1 : RIDGES, best = 0;
     double exponent = 0;
+    int64_t most = 0;
     enum inmo_status status;
     for (int n = 0; n < count; n++) {
         rule[n] = rule_of(options);
@@ -132,6 +175,10 @@ static enum inmo_status solve_best(const struct inmo_train_options *options, con
         }
     }
     status = inmo_links_solve_all(graph, rule, count, NULL, hooks, links, error);
+    for (int n = 0; n < count && !status; n++)
+        most = inmo_links_count(links[n]) > most ? inmo_links_count(links[n]) : most;
+    if (!status && comparison_make(&comparison, most) != 0)
+        status = inmo_fail_memory(error, "the links between items");
     if (!status)
         status = choose_links(options, &comparison, links, count, &best, &exponent, error);
     if (!status) {
@@ -142,8 +189,7 @@ static enum inmo_status solve_best(const struct inmo_train_options *options, con
         scorer->beside.links = links[best];
         links[best] = NULL;
     }
-    inmo_free(comparison.weight);
-    inmo_free(comparison.factor);
+    comparison_free(&comparison);
     for (int n = 0; n < count; n++)
         inmo_links_free(links[n]);
     return status;

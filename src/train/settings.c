@@ -88,8 +88,8 @@ static struct inmo_setting table[] = {
     {"link-ridge", 'r', AT(link_ridge), 1e-9, 1e9, "auto", "Model", "LAMBDA",
      "Ridge of the regressions behind item links. auto: chosen by validation."},
     {"link-popularity", 'r', AT(link_popularity), -2, 2, "auto", "Model", "GAMMA",
-     "Scales an item's links by its number of interactions to this power. auto: chosen by validation, or as "
-     "`popularity`."},
+     "Scales an item's links by its number of interactions to this power. auto: as `popularity`, unless "
+     "validation is clearly better with another."},
     {"eval-alpha", 's', AT(eval_alpha), 0, 0, "one|reached|next", "Training", "WHICH",
      "Normalization exponent outside training: 1, that of the best epoch, or that of the epoch after it."},
     {"init", 's', AT(init), 0, 0, "normal|kaiming", "Training", "HOW",
