@@ -30,7 +30,7 @@ enum { PLAIN_WALKS = 4 };
  * of them is better by so many standard errors of the difference. */
 static const double exponents[] = {-0.2, -0.1, 0};
 enum { EXPONENTS = sizeof exponents / sizeof *exponents };
-static const double standard_errors = 2;
+static const double standard_errors = 3; /* up to eight are compared */
 
 /* A ridge that is given gets the share that it would have if it had been chosen. */
 static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
