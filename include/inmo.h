@@ -403,7 +403,7 @@ struct inmo_train_options {
     int least_steps;   /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */
     int most_steps;    /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */
     int neighbours;    /* item-knn: k, nearest items kept for each item */
-    const char *similarity;    /* item-knn: cosine|jaccard|tf-idf|bm25 */
+    const char *similarity;    /* item-knn: cosine|jaccard|tf-idf|bm25; auto (its default): chosen */
     double shrinkage;          /* item-knn: h, added to the denominator of a similarity */
     double bm25_k1;            /* item-knn with bm25: saturation; default 1.2 */
     double bm25_b;             /* item-knn with bm25: how far an item's length counts; default 0.75 */
@@ -427,6 +427,7 @@ struct inmo_train_options {
     double links;              /* weight of item links beside the product of vectors; 0: none; INMO_AUTO: chosen */
     int link_neighbours;       /* items that an item is predicted from, at most */
     double link_ridge;         /* ridge of these predictions; INMO_AUTO (default): chosen */
+    double link_popularity;    /* their gamma: scaled by degree^gamma; INMO_AUTO (default): chosen */
     const char *eval_alpha;    /* one|reached|next: the alpha used outside training */
     double user_templates;     /* share of users in training that are templates (idcf: have keys), (0, 1] */
     double item_templates;     /* share of items in training that are templates (idcf: have keys), (0, 1] */

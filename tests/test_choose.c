@@ -224,6 +224,54 @@ static void test_closed_form(void **state)
     inmo_dataset_free(data);
 }
 
+/* A setting that is a name is chosen like a number: the best of those that were tried, also in a second pass, which
+ * reads it from the record of the first. */
+static void test_name(void **state)
+{
+    static const char *const refit[] = {"none", "train"};
+    struct inmo_dataset *data = small_data("70/10/20");
+    struct inmo_error error = {0};
+    (void)state;
+    for (size_t n = 0; n < COUNT(refit); n++) {
+        struct inmo_train_options options;
+        struct inmo_model_info info;
+        struct inmo_model *model, *given;
+        struct inmo_tensor_info a, b;
+        json_t *record, *tried, *trial, *settings;
+        const char *name, *best = NULL;
+        double highest = -1;
+        size_t t;
+        must(inmo_train_options_init(&options, "item-knn", NULL, &error));
+        options.refit = refit[n];
+        model = trained(data, &options);
+        inmo_model_info(model, &info);
+        settings = json_loads(info.configuration, 0, NULL);
+        record = record_of(model);
+        name =
+            json_string_value(json_object_get(json_object_get(json_array_get(record, 0), "chosen"), "similarity"));
+        assert_non_null(name);
+        tried = json_object_get(json_array_get(record, 0), "tried");
+        assert_in_range(json_array_size(tried), 2, 3);
+        json_array_foreach(tried, t, trial) if (json_number_value(json_object_get(trial, "ndcg@20")) > highest)
+        {
+            highest = json_number_value(json_object_get(trial, "ndcg@20"));
+            best = json_string_value(json_object_get(trial, "similarity"));
+        }
+        assert_string_equal(name, best);
+        assert_string_equal(name, json_string_value(json_object_get(settings, "similarity")));
+        options.similarity = name;
+        given = trained(data, &options);
+        assert_true(inmo_model_tensor(model, 2, &a) && inmo_model_tensor(given, 2, &b)); /* the weights */
+        assert_int_equal(a.rows, b.rows);
+        assert_memory_equal(model->tensor[2].data, given->tensor[2].data, (size_t)a.rows * sizeof(float));
+        inmo_model_free(given);
+        json_decref(record);
+        json_decref(settings);
+        inmo_model_free(model);
+    }
+    inmo_dataset_free(data);
+}
+
 /* What follows from the log's size alone is not tried. */
 static void test_by_size(void **state)
 {
@@ -311,16 +359,19 @@ static void test_refused(void **state)
     must_fail(inmo_train_options_check(&options, &error), INMO_USAGE, "`layers`");
     must(inmo_train_options_init(&options, "ials", "paper", &error));
     assert_null(inmo_choice_open(&options));
+    options.similarity = "auto";
+    must_fail(inmo_train_options_check(&options, &error), INMO_USAGE,
+              "`similarity`: found auto, but ials does not choose it; expected a name");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best_is_kept),  cmocka_unit_test(test_same_as_given),
-        cmocka_unit_test(test_given_stays),   cmocka_unit_test(test_no_validation),
-        cmocka_unit_test(test_closed_form),   cmocka_unit_test(test_by_size),
-        cmocka_unit_test(test_steps_by_size), cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_best_is_kept), cmocka_unit_test(test_same_as_given),
+        cmocka_unit_test(test_given_stays),  cmocka_unit_test(test_no_validation),
+        cmocka_unit_test(test_closed_form),  cmocka_unit_test(test_name),
+        cmocka_unit_test(test_by_size),      cmocka_unit_test(test_steps_by_size),
+        cmocka_unit_test(test_resumed),      cmocka_unit_test(test_refused),
     };
     inmo_set_threads(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * (lists, explanations, files, items that came later), and how their weight is chosen. */
 #include "agreement.h"
 
+#include "base/random.h"
 #include "eval/validate.h"
 #include "score/link_solve.h"
 #include "score/rank.h"
@@ -197,8 +198,8 @@ static void check_newcomer(const struct inmo_model *model, const struct inmo_tra
     assert_true(found > 0);
     must(inmo_links_solve(
         view->snapshot->graph,
-        &(struct inmo_link_rule){7, options->link_ridge, model->link_rule.share, options->popularity}, NULL, NULL,
-        &solved, &error));
+        &(struct inmo_link_rule){7, options->link_ridge, model->link_rule.share, options->link_popularity}, NULL,
+        NULL, &solved, &error));
     for (int32_t j = 0; j < links->items; j++)
         assert_near(inmo_links_between(links, j, item), model->links * (double)inmo_links_between(solved, j, item),
                     1e-6);
@@ -267,6 +268,7 @@ static void test_model(void **state)
         options.link_neighbours = 7;
         options.link_ridge = 5;
         options.popularity = -0.3; /* must come back from the file, or new items would stand before old ones */
+        options.link_popularity = 0.2;
         model = trained(data, &options);
         assert_true(model->linked && model->links == 2);
         must(inmo_model_save(model, "links.inmo", 1, &error));
@@ -324,6 +326,111 @@ static void test_choice(void **state)
     inmo_dataset_free(data);
 }
 
+/* NDCG@20 of the users of the validation part by the links of a rule alone. */
+static int32_t links_alone(const struct inmo_dataset *data, const struct inmo_link_rule *rule, float *ndcg)
+{
+    struct inmo_error error = {0};
+    const struct inmo_csr *lists[1] = {&data->train};
+    struct inmo_graph *graph = NULL;
+    struct inmo_links *links = NULL;
+    struct inmo_validation *validation = NULL;
+    struct inmo_scorer scorer = {.dim = 1};
+    int32_t users = 0;
+    must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
+    must(inmo_links_solve(graph, rule, NULL, NULL, &links, &error));
+    must(inmo_validation_new(&data->valid, &data->train, 20, 0, &validation, &error));
+    scorer.graph = graph;
+    scorer.r = calloc((size_t)graph->nodes, sizeof *scorer.r);
+    assert_non_null(scorer.r);
+    must(inmo_validation_links_ndcg(validation, &scorer, links, ndcg, &users, &error));
+    free(scorer.r);
+    inmo_validation_free(validation);
+    inmo_links_free(links);
+    inmo_graph_free(graph);
+    return users;
+}
+
+enum { USERS = 200 };
+
+/* Users have the first ten items often and the others seldom, at random; a fifth of them is for validation. */
+static struct inmo_dataset *uneven_data(void)
+{
+    enum { ITEMS = 100 };
+    static int64_t offset[2][USERS + 1];
+    static int32_t item[2][USERS * ITEMS];
+    struct inmo_interactions part[2] = {{USERS, ITEMS, offset[0], item[0], 0},
+                                        {USERS, ITEMS, offset[1], item[1], 0}};
+    struct inmo_error error = {0};
+    struct inmo_dataset *data = NULL;
+    for (int u = 0; u < USERS; u++) {
+        for (int i = 0; i < ITEMS; i++) {
+            uint64_t draw = (uint64_t)(u * ITEMS + i);
+            int valid = inmo_random_unit(inmo_random(1, draw)) < 0.2;
+            if (i == u % ITEMS || inmo_random_unit(inmo_random(2, draw)) < (i < 10 ? 0.6 : 0.1))
+                item[valid][part[valid].count++] = i;
+        }
+        offset[0][u + 1] = part[0].count;
+        offset[1][u + 1] = part[1].count;
+    }
+    must(inmo_dataset_from_matrices(&part[0], &part[1], NULL, NULL, &data, &error));
+    return data;
+}
+
+/* Links have the exponent of popularity that ranks best, if it is better than that of the vectors by three standard
+ * errors; one that is given stays. */
+static void test_popularity(void **state)
+{
+    static const double exponents[] = {-0.2, -0.1, 0}, of_vectors[] = {2, -2, -0.2};
+    struct inmo_dataset *data = uneven_data();
+    struct inmo_train_options options = small_options("inmo-lightgcn");
+    struct inmo_model *model;
+    float best[USERS], stays[USERS], ndcg[USERS];
+    int replaced = 0;
+    (void)state;
+    options.links = INMO_AUTO;
+    options.link_ridge = 30;
+    for (size_t v = 0; v < COUNT(of_vectors); v++) {
+        struct inmo_link_rule rule;
+        double chosen = of_vectors[v], highest = -1, sum = 0, squares = 0;
+        int32_t users;
+        options.popularity = of_vectors[v];
+        model = trained(data, &options);
+        rule = model->link_rule;
+        rule.popularity = of_vectors[v];
+        users = links_alone(data, &rule, stays);
+        for (size_t n = 0; n < COUNT(exponents); n++) {
+            double all = 0;
+            rule.popularity = exponents[n];
+            if (exponents[n] == of_vectors[v])
+                continue;
+            links_alone(data, &rule, ndcg);
+            for (int32_t u = 0; u < users; u++)
+                all += ndcg[u];
+            if (all > highest) {
+                highest = all;
+                chosen = exponents[n];
+                memcpy(best, ndcg, sizeof best);
+            }
+        }
+        for (int32_t u = 0; u < users; u++) {
+            sum += (double)best[u] - stays[u];
+            squares += ((double)best[u] - stays[u]) * ((double)best[u] - stays[u]);
+        }
+        if (sum / users <= 3 * sqrt((squares / users - sum / users * sum / users) / users))
+            chosen = of_vectors[v];
+        replaced += chosen != of_vectors[v];
+        assert_true(model->link_rule.popularity == chosen && model->link_rule.ridge == 30);
+        inmo_model_free(model);
+    }
+    assert_in_range(replaced, 1, COUNT(of_vectors) - 1); /* or one side would not be tested */
+    options.link_popularity = 0.7;
+    options.link_ridge = INMO_AUTO;
+    model = trained(data, &options);
+    assert_true(model->link_rule.popularity == 0.7);
+    inmo_model_free(model);
+    inmo_dataset_free(data);
+}
+
 static void test_refused(void **state)
 {
     struct inmo_error error = {0};
@@ -339,9 +446,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_solution), cmocka_unit_test(test_several),  cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_ranking),  cmocka_unit_test(test_model),    cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_outgrown),
+        cmocka_unit_test(test_solution),   cmocka_unit_test(test_several), cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_ranking),    cmocka_unit_test(test_model),   cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_popularity), cmocka_unit_test(test_refused), cmocka_unit_test(test_outgrown),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

@@ -216,6 +216,7 @@ static void test_train(void **state)
             options.walks = model->walks;
             options.links = model->links;
             options.link_ridge = model->link_rule.ridge;
+            options.link_popularity = model->link_rule.popularity;
         }
         twin = trained(&joined, &options);
         assert_int_equal(model->rows, twin->rows);
@@ -402,6 +403,27 @@ static void test_hurried(void **state)
     inmo_dataset_free(data);
 }
 
+/* Of a log so long that the share would be more, about 16384 interactions are held out. */
+static void test_enough(void **state)
+{
+    struct inmo_dataset *data = many_histories();
+    struct inmo_error error = {0};
+    struct inmo_train_options options;
+    struct inmo_model *model = NULL;
+    json_t *refit;
+    (void)state;
+    must(inmo_train_options_init(&options, "mf", NULL, &error));
+    options.epochs = 1;
+    options.dim = 4;
+    options.hold_out = 0.9; /* of 46,500 */
+    must(inmo_train(data, &options, NULL, &model, NULL, &error));
+    refit = refit_of(model);
+    assert_near((double)json_integer_value(json_object_get(refit, "held-out")), 16384, 400);
+    json_decref(refit);
+    inmo_model_free(model);
+    inmo_dataset_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_by_itself),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_hurried),
+        cmocka_unit_test(test_enough),
     };
     inmo_set_threads(1);
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);

@@ -157,22 +157,16 @@ enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation,
     return status;
 }
 
-enum inmo_status inmo_validation_best_links(const struct inmo_validation *validation,
-                                            const struct inmo_scorer *scorer, struct inmo_links *const *links,
-                                            int count, int *best, struct inmo_error *error)
+enum inmo_status inmo_validation_links_ndcg(const struct inmo_validation *validation,
+                                            const struct inmo_scorer *scorer, const struct inmo_links *links,
+                                            float *ndcg, int32_t *count, struct inmo_error *error)
 {
     struct inmo_weighing weighing;
-    int32_t *who = NULL, users = 0;
-    double highest = -1;
-    enum inmo_status status = thin_out(validation, INMO_WEIGH_USERS, &who, &users, error);
-    for (int n = 0; n < count && !status; n++) {
-        double ndcg = 0;
-        weighing = weighing_of(validation, scorer, who, users);
-        status = inmo_weigh_links_alone(&weighing, links[n], &ndcg, error);
-        if (!status && ndcg > highest) {
-            highest = ndcg;
-            *best = n;
-        }
+    int32_t *who = NULL;
+    enum inmo_status status = thin_out(validation, INMO_WEIGH_USERS, &who, count, error);
+    if (!status) {
+        weighing = weighing_of(validation, scorer, who, *count);
+        status = inmo_weigh_links_alone(&weighing, links, ndcg, error);
     }
     inmo_free(who);
     return status;

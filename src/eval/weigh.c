@@ -322,14 +322,14 @@ enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_we
 }
 
 enum inmo_status inmo_weigh_links_alone(const struct inmo_weighing *weighing, const struct inmo_links *links,
-                                        double *ndcg, struct inmo_error *error)
+                                        float *ndcg, struct inmo_error *error)
 {
     struct weigher weigher = {.weighing = weighing, .links = links, .trials = 1, .link_factor = {1}};
     enum inmo_status status = set_up(&weigher, error);
     if (!status)
         status = run_over(&weigher, weighing->count, 0, 0, error);
     if (!status)
-        best_trial(&weigher, ndcg);
+        memcpy(ndcg, weigher.ndcg, (size_t)weighing->count * sizeof *ndcg);
     tear_down(&weigher);
     return status;
 }

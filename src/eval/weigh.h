@@ -8,7 +8,10 @@
 #include "base/csr.h"
 #include "score/scorer.h"
 
-enum { INMO_WEIGH_USERS = 4096 }; /* a sample of at most so many users decides */
+enum {
+    INMO_WEIGH_USERS = 4096,     /* a sample of at most so many users decides, to judge an epoch */
+    INMO_WEIGH_IN_END = 1 << 14, /* and for the model: pairs of weights are often close */
+};
 
 struct inmo_weighing {
     const struct inmo_scorer *scorer; /* refreshed; the factors of its walks and links do not matter */
@@ -26,8 +29,8 @@ struct inmo_weights {
 /* Errors: MEMORY. */
 enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_weights *weights,
                             struct inmo_error *error);
-/* Mean NDCG@k by the links alone, to choose among several. */
+/* NDCG@k (count) of each user by the links alone, to choose among several. */
 enum inmo_status inmo_weigh_links_alone(const struct inmo_weighing *weighing, const struct inmo_links *links,
-                                        double *ndcg, struct inmo_error *error);
+                                        float *ndcg, struct inmo_error *error);
 
 #endif

@@ -1,5 +1,6 @@
 /* choice.h - settings that a log decides: a model offers a small lattice of them, and training climbs it by
- * validation (train/choose.h). A setting takes part where its value is INMO_AUTO; one that is given stays. */
+ * validation (train/choose.h). A setting takes part where its value is INMO_AUTO (text: "auto"); one that is given
+ * stays. */
 #ifndef INMO_MODEL_CHOICE_H
 #define INMO_MODEL_CHOICE_H
 
@@ -46,7 +47,7 @@ static inline void inmo_choice_set_count(int *setting, int value)
         *setting = value;
 }
 
-extern const struct inmo_choice inmo_choice_ials, inmo_choice_ease, inmo_choice_gfcf;
+extern const struct inmo_choice inmo_choice_ials, inmo_choice_ease, inmo_choice_gfcf, inmo_choice_knn;
 /* log_size.c */
 extern const struct inmo_choice inmo_choice_mf, inmo_choice_inmo_mf, inmo_choice_lightgcn;
 

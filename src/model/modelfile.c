@@ -57,10 +57,10 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     int32_t user_rows = 0, *template_item = NULL;
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
-    char links[48], link_neighbours[16], link_ridge[48], link_share[48];
+    char links[48], link_neighbours[16], link_ridge[48], link_share[48], link_popularity[48];
     struct inmo_tensor tensor[22 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
-    struct inmo_metadata metadata[20] = {
+    struct inmo_metadata metadata[21] = {
         {"model", model->kind->name},
         {"dim", dim},
         {"layers", layers},
@@ -72,11 +72,12 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         {"link_neighbours", link_neighbours},
         {"link_ridge", link_ridge},
         {"link_share", link_share},
+        {"link_popularity", link_popularity},
         {"eval_alpha", model->alpha_one ? "one" : "reached"},
         {"configuration", model->configuration},
         {"record", model->record},
     };
-    size_t about = 14;
+    size_t about = 15;
     /* Only files of such models have them. */
     if (model->shared_attention)
         metadata[about++] = (struct inmo_metadata){"attention", "shared"};
@@ -97,6 +98,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     snprintf(link_neighbours, sizeof link_neighbours, "%d", model->link_rule.k);
     inmo_format(link_ridge, sizeof link_ridge, "%.17g", model->link_rule.ridge);
     inmo_format(link_share, sizeof link_share, "%.17g", model->link_rule.share);
+    inmo_format(link_popularity, sizeof link_popularity, "%.17g", model->link_rule.popularity);
     tensor[count++] = vector("users.offset", INMO_I64, (int64_t)model->users.count + 1, model->users.offset);
     tensor[count++] = vector("users.text", INMO_U8, model->users.offset[model->users.count], model->users.text);
     tensor[count++] = vector("items.offset", INMO_I64, (int64_t)model->items.count + 1, model->items.offset);
@@ -275,6 +277,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *link_neighbours = inmo_tensorfile_metadata(model->file, "link_neighbours");
     const char *link_ridge = inmo_tensorfile_metadata(model->file, "link_ridge");
     const char *link_share = inmo_tensorfile_metadata(model->file, "link_share");
+    const char *link_popularity = inmo_tensorfile_metadata(model->file, "link_popularity");
     const char *eval_alpha = inmo_tensorfile_metadata(model->file, "eval_alpha");
     const char *configuration = inmo_tensorfile_metadata(model->file, "configuration");
     const char *record = inmo_tensorfile_metadata(model->file, "record");
@@ -300,6 +303,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         (link_neighbours && !whole_number(link_neighbours, 0, 100000, &model->link_rule.k)) ||
         (link_ridge && !real_number(link_ridge, 0, 1e9, &model->link_rule.ridge)) ||
         (link_share && !real_number(link_share, 0, 1e6, &model->link_rule.share)) ||
+        (link_popularity && !real_number(link_popularity, -2, 2, &model->link_rule.popularity)) ||
         (model->links > 0 && model->link_rule.k < 1) ||
         ((model->walks > 0 || model->links > 0) && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
@@ -307,7 +311,8 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         return bad(path, "its origin is not a JSON object", error);
     if (!neighbours)
         model->walk_neighbours = INMO_WALK_NEIGHBOURS;
-    model->link_rule.popularity = model->popularity;
+    if (!link_popularity)
+        model->link_rule.popularity = model->popularity;
     model->configuration = inmo_copy_string(configuration);
     model->record = inmo_copy_string(record);
     model->origin = inmo_copy_string(origin);

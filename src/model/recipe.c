@@ -90,6 +90,7 @@ void inmo_recipe_plain(struct inmo_train_options *options, const struct inmo_mod
         .walk_neighbours = INMO_WALK_NEIGHBOURS,
         .link_neighbours = INMO_LINK_NEIGHBOURS,
         .link_ridge = INMO_AUTO,
+        .link_popularity = INMO_AUTO,
         .similarity = "cosine",
         .bm25_k1 = 1.2,
         .bm25_b = 0.75,

@@ -159,6 +159,7 @@ static const struct inmo_model_kind kinds[] = {
         .label = "ItemKNN",
         .help = "the nearest items of each item",
         .system = &inmo_system_knn,
+        .choice = &inmo_choice_knn,
         .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, 0},
     },
     {

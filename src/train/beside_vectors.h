@@ -15,17 +15,18 @@ struct inmo_beside_choice {
     double seconds_alone; /* that solving them by the chosen ridge alone will take, roughly */
 };
 
-/* Solves the links, by the ridge that the options give, that of the earlier model of a warm start (may be NULL), or
- * the one that ranks best by itself, into the scorer.
+/* Solves the links, by the ridge and the exponent of popularity that the options give, those of the earlier model of
+ * a warm start (may be NULL), or the ones that rank best by themselves, into the scorer.
  * Without a validation part: nothing yet. */
 enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
                                    const struct inmo_model *earlier, const struct inmo_validation *validation,
                                    const struct inmo_hooks *hooks, struct inmo_scorer *scorer,
                                    struct inmo_beside_choice *choice, struct inmo_error *error);
-/* Weighs them beside the scorer's vectors, if that is to be chosen. */
+/* Weighs them beside the scorer's vectors, if that is to be chosen, by at most so many users (weigh.h). */
 enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
-                                   const struct inmo_validation *validation, struct inmo_scorer *scorer,
-                                   struct inmo_beside_choice *choice, struct inmo_error *error);
+                                   const struct inmo_validation *validation, int32_t most,
+                                   struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
+                                   struct inmo_error *error);
 /* Replaces what was to be chosen in the options, says so to the hooks, and writes it into the record (choose.h). */
 enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,
                                   const struct inmo_hooks *hooks, char **record, struct inmo_error *error);

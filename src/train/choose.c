@@ -36,9 +36,14 @@ struct climb {
     double start;
 };
 
+/* Names of similarities; of the settings that are text only this one is chosen. */
+static const char *const similarities[] = {"cosine", "jaccard", "tf-idf", "bm25"};
+
 static int is_auto(const struct inmo_setting *row, const struct inmo_train_options *options)
 {
     const char *field = (const char *)options + row->offset;
+    if (row->offset == offsetof(struct inmo_train_options, similarity))
+        return options->similarity && strcmp(options->similarity, "auto") == 0;
     return row->choices && ((row->type == 'r' && *(const double *)field == INMO_AUTO) ||
                             (row->type == 'i' && *(const int *)field == INMO_AUTO));
 }
@@ -216,7 +221,8 @@ static void write_values(const struct inmo_train_options *open, const struct inm
         if (!is_open(table + n, open))
             continue;
         inmo_setting_text(table + n, values, number, sizeof number);
-        inmo_text_format(text, "%s\"%s\": %s", written++ ? ", " : "", table[n].name, number);
+        inmo_text_format(text, table[n].type == 's' ? "%s\"%s\": \"%s\"" : "%s\"%s\": %s", written++ ? ", " : "",
+                         table[n].name, number);
     }
 }
 
@@ -271,6 +277,10 @@ void inmo_choice_recall(const char *record, struct inmo_train_options *chosen)
         for (size_t n = 0; n < count; n++) {
             const json_t *value = json_object_get(json_object_get(first, "chosen"), table[n].name);
             char text[64];
+            if (json_is_string(value) && is_auto(table + n, chosen))
+                for (size_t s = 0; s < sizeof similarities / sizeof *similarities; s++)
+                    if (strcmp(json_string_value(value), similarities[s]) == 0)
+                        chosen->similarity = similarities[s];
             if (!json_is_number(value) || !is_auto(table + n, chosen))
                 continue;
             inmo_format(text, sizeof text, "%.17g", json_number_value(value));

@@ -21,6 +21,14 @@
 static const double least_seconds = 20;
 /* A log that is trained on twice in a few seconds. */
 enum { FEW_INTERACTIONS = 1 << 17 };
+/* So many are enough to choose by; the vectors of a longer log are the better for the others. */
+enum { MOST_HELD_OUT = 1 << 14 };
+
+/* The share of the training interactions that is held out. */
+static double share_of(const struct inmo_train_options *options, const struct inmo_dataset *data)
+{
+    return fmin(options->hold_out, MOST_HELD_OUT / (double)inmo_csr_count(&data->train));
+}
 
 /* 1: without a validation part the model would have nothing to stop or choose by. */
 static int wants_validation(const struct inmo_model_kind *kind, const struct inmo_train_options *options)
@@ -208,7 +216,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     resolved = *options;
     kind = inmo_model_kind_find(options->model);
     if (inmo_csr_count(&data->valid) == 0 && options->hold_out > 0 && wants_validation(kind, options)) {
-        status = inmo_dataset_hold_out(data, options->hold_out, options->seed, &held, error);
+        status = inmo_dataset_hold_out(data, share_of(options, data), options->seed, &held, error);
         pass.held_out = inmo_csr_count(&held.valid);
         if (!status && pass.held_out > 0) {
             pass.data = pass.exported = &held;

@@ -28,8 +28,8 @@ static struct inmo_setting table[] = {
      "Rule that selects the templates."},
     {"neighbours", 'i', AT(neighbours), 1, 100000, NULL, "Model", "K",
      "Nearest items kept for each item (item-knn)."},
-    {"similarity", 's', AT(similarity), 0, 0, "cosine|jaccard|tf-idf|bm25", "Model", "WHICH",
-     "Similarity of two items (item-knn)."},
+    {"similarity", 's', AT(similarity), 0, 0, "auto|cosine|jaccard|tf-idf|bm25", "Model", "WHICH",
+     "Similarity of two items (item-knn). auto: chosen by validation among cosine, tf-idf and bm25."},
     {"shrinkage", 'r', AT(shrinkage), 0, 1e6, NULL, "Model", "H",
      "Added to the denominator of a similarity, which discounts pairs with few common users (item-knn)."},
     {"bm25-k1", 'r', AT(bm25_k1), 0, 1e6, NULL, "Model", "K1",
@@ -87,6 +87,9 @@ static struct inmo_setting table[] = {
      "Number of items that an item is predicted from."},
     {"link-ridge", 'r', AT(link_ridge), 1e-9, 1e9, "auto", "Model", "LAMBDA",
      "Ridge of the regressions behind item links. auto: chosen by validation."},
+    {"link-popularity", 'r', AT(link_popularity), -2, 2, "auto", "Model", "GAMMA",
+     "Scales an item's links by its number of interactions to this power. auto: as `popularity`, unless "
+     "validation is clearly better with another."},
     {"eval-alpha", 's', AT(eval_alpha), 0, 0, "one|reached|next", "Training", "WHICH",
      "Normalization exponent outside training: 1, that of the best epoch, or that of the epoch after it."},
     {"init", 's', AT(init), 0, 0, "normal|kaiming", "Training", "HOW",
@@ -124,8 +127,7 @@ static struct inmo_setting table[] = {
      "Validate on a random sample of N users; 0: on all."},
     {"hold-out", 'r', AT(hold_out), 0, 0.9, NULL, "Training", "SHARE",
      "Data without a validation part: share of the training interactions that is held out to choose by (nobody "
-     "loses "
-     "all); 0: none."},
+     "loses all; about 16384 at most, which are enough); 0: none."},
     {"refit", 's', AT(refit), 0, 0, "auto|none|graph|train", "Training", "HOW",
      "What becomes of the validation part when all is chosen. none: it stays out. graph: the parameters stay, and "
      "what follows from interactions is computed with it (inmo and idcf models). train: trained again on "
@@ -198,7 +200,7 @@ int inmo_train_setting_applies(const char *setting, const char *model)
         "eval-every valid-users patience epochs lr max-seconds checkpoint checkpoint-seconds "
         "resume no-checkpoint keep-checkpoint dim layers user-templates item-templates "
         "templates template-rule popularity walks walk-neighbours links link-neighbours "
-        "link-ridge ";
+        "link-ridge link-popularity ";
     if (!kind || (!has_word(knn, setting) && !has_word(chosen, setting) && !has_word(run, setting)))
         return 1;
     if (kind->system) {
@@ -217,7 +219,7 @@ int inmo_train_setting_applies(const char *setting, const char *model)
     }
     if (has_word(knn, setting) || has_word(chosen, setting))
         return 0;
-    if (has_word(" walks walk-neighbours links link-neighbours link-ridge ", setting))
+    if (has_word(" walks walk-neighbours links link-neighbours link-ridge link-popularity ", setting))
         return inmo_kind_takes_walks(kind);
     if (has_word(" l2-on pretrain ", setting))
         return kind->head != NULL;
@@ -248,7 +250,8 @@ int inmo_train_setting_may_differ(const struct inmo_setting *setting, const stru
 
 int inmo_is_weighed(const struct inmo_setting *setting)
 {
-    return setting->offset == AT(walks) || setting->offset == AT(links) || setting->offset == AT(link_ridge);
+    return setting->offset == AT(walks) || setting->offset == AT(links) || setting->offset == AT(link_ridge) ||
+           setting->offset == AT(link_popularity);
 }
 
 int32_t inmo_train_pretraining(const struct inmo_train_options *options)
@@ -285,8 +288,8 @@ static enum inmo_status check_choice(const struct inmo_train_options *options, s
     const char *open;
     inmo_choice_start(inmo_model_kind_find(options->model), &any, &chosen);
     open = inmo_choice_open(&chosen);
-    return open ? inmo_fail(error, INMO_USAGE, "`%s`: found auto, but %s does not choose it; expected a number",
-                            open, options->model)
+    return open ? inmo_fail(error, INMO_USAGE, "`%s`: found auto, but %s does not choose it; expected a %s", open,
+                            options->model, strcmp(open, "similarity") == 0 ? "name" : "number")
                 : INMO_OK;
 }
 

@@ -109,7 +109,7 @@ static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks
     set_stage(&run->trainer);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
     if (!status)
-        status = inmo_beside_weigh(options, run->validation, &run->scorer, &run->beside, error);
+        status = inmo_beside_weigh(options, run->validation, INMO_WEIGH_USERS, &run->scorer, &run->beside, error);
     if (!status)
         status = inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
     run->valid_seconds = inmo_now() - begin;
@@ -393,13 +393,14 @@ static enum inmo_status weigh_best(struct run *run, struct inmo_error *error)
     const struct inmo_train_options *options = trainer->options;
     const struct inmo_block *block = &trainer->learner->block;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : alpha_after(trainer, epoch_kept(trainer));
+    int32_t users = options->max_seconds > 0 ? INMO_WEIGH_USERS : INMO_WEIGH_IN_END; /* as time_is_up expects */
     enum inmo_status status;
     if (!run->beside.chooses)
         return INMO_OK;
     if (trainer->best && trainer->best_epoch >= 0)
         memcpy(block->parameter, trainer->best, inmo_block_size(block) * sizeof(float));
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
-    return status ? status : inmo_beside_weigh(options, run->validation, &run->scorer, &run->beside, error);
+    return status ? status : inmo_beside_weigh(options, run->validation, users, &run->scorer, &run->beside, error);
 }
 
 static enum inmo_status finish(struct run *run, struct inmo_model **out, struct inmo_error *error)

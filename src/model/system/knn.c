@@ -10,6 +10,7 @@
  * Cost of a fit: kernel/near.h; memory 16 I k bytes. */
 #include "base/memory.h"
 #include "kernel/near.h"
+#include "model/choice.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -32,8 +33,20 @@ static void knn_defaults(struct inmo_train_options *options, enum inmo_recipe re
     int fast = recipe == INMO_RECIPE_FAST;
     options->neighbours = fast ? 200 : recipe == INMO_RECIPE_AMAZON_BOOK ? 10 : 1000;
     options->shrinkage = fast ? 20 : 0;
-    options->similarity = fast ? "cosine" : "jaccard";
+    options->similarity = fast ? "auto" : "jaccard";
 }
+
+/* No similarity is best on all logs. Weights of users help where some have chosen very much (docs/results.md). */
+static void take_similarity(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
+{
+    static const char *const name[] = {"tf-idf", "cosine", "bm25"};
+    (void)log;
+    if (strcmp(options->similarity, "auto") == 0)
+        options->similarity = name[point[0]];
+}
+
+const struct inmo_choice inmo_choice_knn = {
+    .axes = 1, .count = {3}, .start = {1}, .trials = 3, .take = take_similarity};
 
 struct measure {
     const struct inmo_graph *graph;
