@@ -252,11 +252,11 @@ static void test_name(void **state)
         assert_non_null(name);
         tried = json_object_get(json_array_get(record, 0), "tried");
         assert_in_range(json_array_size(tried), 2, 3);
-        json_array_foreach(tried, t, trial) if (json_number_value(json_object_get(trial, "ndcg@20")) > highest)
-        {
-            highest = json_number_value(json_object_get(trial, "ndcg@20"));
-            best = json_string_value(json_object_get(trial, "similarity"));
-        }
+        json_array_foreach(tried, t, trial)
+            if (json_number_value(json_object_get(trial, "ndcg@20")) > highest) {
+                highest = json_number_value(json_object_get(trial, "ndcg@20"));
+                best = json_string_value(json_object_get(trial, "similarity"));
+            }
         assert_string_equal(name, best);
         assert_string_equal(name, json_string_value(json_object_get(settings, "similarity")));
         options.similarity = name;

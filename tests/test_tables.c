@@ -52,7 +52,7 @@ static void test_recipes_of_systems(void **state)
     (void)state;
     must(inmo_train_options_init(&fast, "item-knn", NULL, &error));
     must(inmo_train_options_init(&paper, "item-knn", "paper", &error));
-    assert_string_equal(fast.similarity, "cosine");
+    assert_string_equal(fast.similarity, "auto");
     assert_int_equal(fast.neighbours, 200);
     assert_true(fast.shrinkage == 20);
     assert_string_equal(paper.similarity, "jaccard");

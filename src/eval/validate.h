@@ -24,8 +24,8 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
 enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, int32_t most,
                                        struct inmo_scorer *scorer, double walks, double links,
                                        struct inmo_weights *weights, struct inmo_error *error);
-/* NDCG@k of each user by links alone, without vectors, on the sample that decides on weights: *count numbers, at most
- * INMO_WEIGH_USERS. */
+/* NDCG@k of each user by links alone, without vectors, on the sample that decides on weights: *count numbers, at
+ * most INMO_WEIGH_USERS. */
 enum inmo_status inmo_validation_links_ndcg(const struct inmo_validation *validation,
                                             const struct inmo_scorer *scorer, const struct inmo_links *links,
                                             float *ndcg, int32_t *count, struct inmo_error *error);

@@ -15,8 +15,8 @@ struct inmo_beside_choice {
     double seconds_alone; /* that solving them by the chosen ridge alone will take, roughly */
 };
 
-/* Solves the links, by the ridge and the exponent of popularity that the options give, those of the earlier model of
- * a warm start (may be NULL), or the ones that rank best by themselves, into the scorer.
+/* Solves the links, by the ridge and the exponent of popularity that the options give, those of the earlier model
+ * of a warm start (may be NULL), or the ones that rank best by themselves, into the scorer.
  * Without a validation part: nothing yet. */
 enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
                                    const struct inmo_model *earlier, const struct inmo_validation *validation,
