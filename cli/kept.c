@@ -16,16 +16,19 @@ static const struct {
     {"negative_lines", "negative"},
     {"cancelled", "taken back by them"},
     {"other_lines", "of other event types"},
+    {"weightless_lines", "of weight 0"},
     {"bad_lines", "in bad lines"},
     {"below_k_core", "below the k-core"},
+    {"after_cut", "of users or items that come only after the cut"},
     {"duplicates", "repeated"},
 };
-enum { REASONS = sizeof reason / sizeof *reason, REPEATED = REASONS - 1, BAD = 5 };
+enum { REASONS = sizeof reason / sizeof *reason, REPEATED = REASONS - 1, BAD = 6 };
 
 struct kept {
     int64_t left_out[REASONS], all, kept, seen;
-    int64_t users, items; /* without training interactions */
-    char rated[64];       /* "rated 3 or less" */
+    int64_t users, items;           /* without training interactions */
+    int64_t late_users, late_items; /* that come only after the cut in time, and are left out */
+    char rated[64];                 /* "rated 3 or less" */
 };
 
 static int64_t whole(const json_t *object, const char *key)
@@ -62,11 +65,14 @@ static void count(const struct cli_kept *from, struct kept *kept)
     json_t *record;
     record = cli_json_parsed(from->info.description);
     threshold = json_string_value(json_object_get(record, "positive_rating"));
-    *kept = (struct kept){.kept = whole(record, "interactions"), .seen = whole(record, "seen")};
+    *kept = (struct kept){.kept = whole(record, "interactions"),
+                          .seen = whole(record, "seen"),
+                          .late_users = whole(record, "after_cut_users"),
+                          .late_items = whole(record, "after_cut_items")};
     kept->all = kept->kept;
     for (int n = 0; n < REASONS; n++) {
-        int of_kept =
-            !strcmp(reason[n].name, "cancelled") || !strcmp(reason[n].name, "below_k_core") || n == REPEATED;
+        int of_kept = !strcmp(reason[n].name, "cancelled") || !strcmp(reason[n].name, "below_k_core") ||
+                      !strcmp(reason[n].name, "after_cut") || n == REPEATED;
         kept->left_out[n] = whole(record, reason[n].name);
         if (of_kept)
             kept->kept -= kept->left_out[n];
@@ -129,6 +135,12 @@ void cli_say_kept_of(const struct cli_kept *from)
     if (kept.seen > 0)
         cli_note(INMO_NOTE, "%s of those are seen, not liked: never recommended to the same user",
                  cli_thousands(kept.seen, a));
+    if (kept.late_users > 0 || kept.late_items > 0)
+        cli_note(INMO_NOTE,
+                 "%s user%s and %s item%s come only after the cut: nothing can be learned about them, so they "
+                 "are not in the validation and the test",
+                 cli_thousands(kept.late_users, a), kept.late_users == 1 ? "" : "s",
+                 cli_thousands(kept.late_items, b), kept.late_items == 1 ? "" : "s");
     if (kept.users > 0)
         cli_note(INMO_NOTE,
                  "%s user%s no training interactions: known by name, and served with the most popular items",

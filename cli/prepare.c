@@ -179,6 +179,7 @@ const struct cli_command cli_prepare = {
     .examples =
         "  inmo prepare ratings.csv -o data --k-core 10\n"
         "  inmo prepare checkins.txt.gz -o data --by time --split 80/10/10\n"
+        "  inmo prepare plays.csv -o data --weight plays --half-life 90d --by cut --split 80/10/10\n"
         "  inmo prepare log.tsv -o new --scenario new-users-items --new-share 0.2\n"
         "  inmo prepare shop.db -o data --positive buy,like\n"
         "  inmo prepare day1.csv.zst day2.csv.zst -o data --memory 2G\n"

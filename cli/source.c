@@ -21,7 +21,13 @@ static enum inmo_status read_store(const struct cli_data_options *data, const ch
                                    struct inmo_error *error)
 {
     struct store *store = NULL;
-    enum inmo_status status = store_open(path, 1, 1, &store, error);
+    enum inmo_status status =
+        data->read.weight
+            ? cli_fail(error, INMO_USAGE,
+                       "--weight: %s is an event store, whose events have no weights and are kept once a pair; "
+                       "--half-life lets recent ones count more",
+                       path)
+            : store_open(path, 1, 1, &store, error);
 
     if (!status)
         status = store_read_log(store, data->read.positive, data->read.seen, cli_hooks(), log, NULL, error);

@@ -160,7 +160,7 @@ struct inmo_log;
 struct inmo_read_options {
     size_t size;           /* set by inmo_read_options_init */
     const char *format;    /* auto|delimited|list|inter|movielens|gowalla|amazon|yelp; default auto (by looking) */
-    const char *columns;   /* names in order: user,item,rating,time,split,event and - for one to
+    const char *columns;   /* names in order: user,item,rating,time,split,event,weight and - for one to
                               ignore; default NULL:
                               from the header, or user,item[,rating[,time]] when there is none */
     const char *separator; /* one character, "tab", "comma", "space", ...; default NULL: by looking */
@@ -175,6 +175,9 @@ struct inmo_read_options {
                               all that the next two do not name. Others are ignored, and counted */
     const char *seen;     /* "view": never trained on, but never recommended to that user either; default NULL */
     const char *negative; /* "return,dislike": seen, and no interaction of the pair counts; default NULL */
+    const char *weight;   /* a column by name or number, "rating", or "count" (repeats): how much an interaction
+                              counts, added up over its repeats; default NULL: all count alike. Also a column
+                              that columns calls weight. At least 0; a pair of weight 0 is only seen */
 };
 
 INMO_API void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size);
@@ -212,6 +215,13 @@ INMO_API enum inmo_status inmo_log_from_pairs(size_t count, const char *const *u
  * (NULL: their defaults) decide which interactions are kept; the other options do not apply. rating may be NULL. */
 INMO_API enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, const char *const *item,
                                                 const double *rating, const int64_t *time,
+                                                const struct inmo_read_options *options, struct inmo_log **log,
+                                                struct inmo_error *error);
+
+/* The same with weights: of at least 0, as those of a file. NULL: ratings or repeats, if the option `weight` says
+ * "rating" or "count"; another name is USAGE. */
+INMO_API enum inmo_status inmo_log_from_weights(size_t count, const char *const *user, const char *const *item,
+                                                const double *rating, const double *weight, const int64_t *time,
                                                 const struct inmo_read_options *options, struct inmo_log **log,
                                                 struct inmo_error *error);
 
@@ -270,12 +280,18 @@ struct inmo_prepare_options {
     size_t size;       /* set by inmo_prepare_options_init */
     int k_core;        /* both sides keep only ids with this many interactions, until stable; default 0 */
     const char *split; /* "train/valid/test" in percent; default "70/10/20" */
-    const char *by;    /* random|time|column; default NULL: column when the log has a split column, else random */
+    const char *by;    /* random|time|cut|column; default NULL: column when the log has a split column, else random;
+                          cut if cut is given, time if last is */
     double hold_out;   /* by column: share of each user's training items moved to validation; default 0 */
     uint64_t seed;     /* default 1 */
     const char *scenario;   /* transductive|new-interactions|new-users-items; default transductive */
     double new_share;       /* share of new interactions, or of new users and items; default 0.2 */
     const char *new_choice; /* random|last: which users and items are new; default random */
+    const char *cut;        /* by cut: when the test begins, or "validation,test"; default NULL: by the shares */
+    int last; /* by time: so many items of each user are the test, and as many validation; default 0 */
+    const char *weight_scale; /* log|plain: how the summed weights of a pair count; default log */
+    const char *half_life;    /* "90d", "12h", or a number in the log's unit of time: an interaction so much older
+                                 than the newest in training counts half; default NULL: age does not count */
 };
 
 INMO_API void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size);

@@ -21,11 +21,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* 1: interactions get weights, which the golden numbers do not have; for finite differences. */
+static int golden_weights;
+
 /* A golden file opened as a run of the C code on the same graph with the same options. */
 struct golden {
     json_t *json;
     int64_t offset[64];
     int32_t column[256];
+    float weight[256];
     struct inmo_csr train;
     struct inmo_graph *graph;
     struct inmo_train_options options;
@@ -59,7 +63,10 @@ static inline void open_golden(const char *name, const char *loss, double popula
         for (int32_t u = (int32_t)json_integer_value(json_array_get(edge, 0)); u < users; u++)
             golden->offset[u + 1] = (int64_t)e + 1;
     }
-    golden->train = (struct inmo_csr){users, items, golden->offset, golden->column};
+    for (size_t e = 0; e < json_array_size(edges); e++)
+        golden->weight[e] = 0.25f + (float)(e * 7 % 11) / 4;
+    golden->train =
+        (struct inmo_csr){users, items, golden->offset, golden->column, golden_weights ? golden->weight : NULL};
     assert_int_equal(inmo_graph_build(users, items, lists, 1, &golden->graph, &error), INMO_OK);
     assert_int_equal(inmo_train_options_init(&golden->options,
                                              json_string_value(json_object_get(golden->json, "model")), "paper",

@@ -46,7 +46,7 @@ static inline struct inmo_csr edges_of(const json_t *golden)
         for (int64_t u = json_integer_value(json_array_get(edge, 0)); u < USERS; u++)
             offset[u + 1] = (int64_t)e + 1;
     }
-    return (struct inmo_csr){USERS, ITEMS, offset, column};
+    return (struct inmo_csr){USERS, ITEMS, offset, column, NULL};
 }
 
 static inline struct inmo_model *model_of(const json_t *golden)

@@ -228,7 +228,7 @@ static inline struct inmo_graph *graph_of(int32_t users, int32_t items, const ch
     struct inmo_graph *graph = NULL;
     int64_t offset[64] = {0};
     int32_t column[256];
-    struct inmo_csr list = {users, items, offset, column};
+    struct inmo_csr list = {users, items, offset, column, NULL};
     const struct inmo_csr *lists[1] = {&list};
     assert_true(users < 64);
     for (int32_t u = 0; u < users; u++) {
@@ -247,7 +247,7 @@ static inline struct inmo_graph *random_graph_of(int32_t users, int32_t items, d
     struct inmo_graph *graph = NULL;
     int64_t *offset = inmo_alloc((size_t)users + 1, sizeof *offset), count = 0;
     int32_t *column = inmo_alloc((size_t)users * (size_t)items, sizeof *column);
-    struct inmo_csr list = {users, items, offset, column};
+    struct inmo_csr list = {users, items, offset, column, NULL};
     const struct inmo_csr *lists[1] = {&list};
     for (int32_t u = 0; u < users; u++) {
         offset[u] = count;

@@ -135,6 +135,20 @@ static void test_finite_differences_listwise(void **state)
     check_all_differences("listwise");
 }
 
+/* The models that heed weights, with weights from 0.25 to 2.75. */
+static void test_finite_differences_weighted(void **state)
+{
+    (void)state;
+    golden_weights = 1;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        if (strncmp(names[n], "mf", 2) == 0 || strncmp(names[n], "lightgcn", 8) == 0 ||
+            strncmp(names[n], "inmo-mf", 7) == 0 || strncmp(names[n], "inmo-lightgcn", 13) == 0) {
+            check_finite_differences(names[n], "listwise", n % 2 ? 0 : -0.3, 3);
+            check_finite_differences(names[n], "bpr", 0, 3);
+        }
+    golden_weights = 0;
+}
+
 static void test_finite_differences_bce(void **state)
 {
     (void)state;
@@ -289,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_finite_differences_bpr),
         cmocka_unit_test(test_finite_differences_softmax),
         cmocka_unit_test(test_finite_differences_listwise),
+        cmocka_unit_test(test_finite_differences_weighted),
         cmocka_unit_test(test_finite_differences_bce),
         cmocka_unit_test(test_row_without_length),
         cmocka_unit_test(test_half_storage),

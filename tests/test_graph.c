@@ -22,8 +22,9 @@ static void test_union(void **state)
 {
     static const int64_t first_offset[] = {0, 2, 3, 3}, second_offset[] = {0, 1, 3, 3}, short_offset[] = {0, 1};
     static const int32_t first_item[] = {0, 3, 2}, second_item[] = {3, 0, 2}, short_item[] = {2};
-    struct inmo_csr first = {3, 4, first_offset, first_item}, second = {3, 4, second_offset, second_item};
-    struct inmo_csr empty = {0}, few_rows = {1, 4, short_offset, short_item}, merged;
+    struct inmo_csr first = {3, 4, first_offset, first_item, NULL},
+                    second = {3, 4, second_offset, second_item, NULL};
+    struct inmo_csr empty = {0}, few_rows = {1, 4, short_offset, short_item, NULL}, merged;
     const struct inmo_csr *lists[4] = {&first, &second, &empty, &few_rows};
     struct inmo_error error = {0};
     struct inmo_graph *graph = NULL;

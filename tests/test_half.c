@@ -15,7 +15,7 @@ static struct inmo_graph *make_graph(void)
 {
     static int64_t offset[USERS + 1];
     static int32_t column[USERS * ITEMS];
-    struct inmo_csr list = {USERS, ITEMS, offset, column};
+    struct inmo_csr list = {USERS, ITEMS, offset, column, NULL};
     const struct inmo_csr *lists[1] = {&list};
     struct inmo_graph *graph = NULL;
     struct inmo_error error;

@@ -41,7 +41,7 @@ static struct inmo_graph *random_graph(int32_t users, int32_t items, double dens
     struct inmo_graph *graph = NULL;
     int64_t *offset = inmo_alloc((size_t)users + 1, sizeof *offset), count = 0;
     int32_t *column = inmo_alloc((size_t)users * (size_t)items, sizeof *column);
-    struct inmo_csr list = {users, items, offset, column};
+    struct inmo_csr list = {users, items, offset, column, NULL};
     const struct inmo_csr *lists[1] = {&list};
     for (int32_t u = 0; u < users; u++) {
         offset[u] = count;
@@ -60,12 +60,12 @@ static struct inmo_graph *random_graph(int32_t users, int32_t items, double dens
 }
 
 /* The bits of a number choose which options of the gather are used. */
-enum { POSITION = 1, WEIGHT = 2, SCALE = 4, EXTRA = 8, DROP = 16, LIST = 32, COMBINATIONS = 64 };
+enum { POSITION = 1, WEIGHT = 2, SCALE = 4, EXTRA = 8, DROP = 16, LIST = 32, EDGE = 64, COMBINATIONS = 128 };
 
 struct inputs {
     const struct inmo_graph *graph;
     int dim;
-    float *x, *weight, *scale, *extra;
+    float *x, *weight, *edge, *scale, *extra;
     int32_t *position, *node, listed;
 };
 
@@ -75,6 +75,7 @@ static struct inputs make_inputs(const struct inmo_graph *graph, int dim)
     struct inputs inputs = {.graph = graph, .dim = dim};
     inputs.x = numbers(nodes * (size_t)dim, 1);
     inputs.weight = numbers(nodes, 2);
+    inputs.edge = numbers(2 * (size_t)graph->edges, 5);
     inputs.scale = numbers(nodes, 3);
     inputs.extra = numbers(2 * (size_t)dim, 4);
     inputs.position = inmo_alloc(nodes, sizeof(int32_t));
@@ -93,6 +94,7 @@ static void free_inputs(struct inputs *inputs)
     inmo_free(inputs->position);
     inmo_free(inputs->extra);
     inmo_free(inputs->scale);
+    inmo_free(inputs->edge);
     inmo_free(inputs->weight);
     inmo_free(inputs->x);
 }
@@ -104,6 +106,8 @@ static struct inmo_gather make_job(const struct inputs *inputs, int options, flo
         job.position = inputs->position;
     if (options & WEIGHT)
         job.weight = inputs->weight;
+    if (options & EDGE)
+        job.edge = inputs->edge;
     if (options & SCALE)
         job.scale = inputs->scale;
     if (options & EXTRA) {
@@ -128,12 +132,14 @@ static float *magnitudes(const struct inputs *inputs, int options, size_t size)
     struct inmo_gather job;
     positive.x = absolute(inputs->x, nodes * (size_t)inputs->dim);
     positive.weight = absolute(inputs->weight, nodes);
+    positive.edge = absolute(inputs->edge, 2 * (size_t)inputs->graph->edges);
     positive.scale = absolute(inputs->scale, nodes);
     positive.extra = absolute(inputs->extra, 2 * (size_t)inputs->dim);
     job = make_job(&positive, options, out);
     inmo_gather_reference(&job);
     inmo_free(positive.extra);
     inmo_free(positive.scale);
+    inmo_free(positive.edge);
     inmo_free(positive.weight);
     inmo_free(positive.x);
     return out;
@@ -200,14 +206,17 @@ static void test_gather(void **state)
 static void test_gather_long_rows(void **state)
 {
     static const int dims[] = {5, 96};
+    static const int with_edges[] = {0, LIST, DROP | EXTRA, POSITION | WEIGHT, LIST | DROP | SCALE};
     struct inmo_graph *graph = random_graph(2700, 5400, 0.0003, 1);
     (void)state;
     assert_true(inmo_graph_degree(graph, 3) > 4 * 1024);
     assert_true(inmo_graph_degree(graph, 2700 + 7) > 2 * 1024);
     for (size_t d = 0; d < COUNT(dims); d++) {
         struct inputs inputs = make_inputs(graph, dims[d]);
-        for (int options = 0; options < COMBINATIONS; options++)
+        for (int options = 0; options < EDGE; options++)
             check_gather(&inputs, options);
+        for (size_t n = 0; n < COUNT(with_edges); n++)
+            check_gather(&inputs, with_edges[n] | EDGE);
         free_inputs(&inputs);
     }
     inmo_graph_free(graph);
@@ -221,7 +230,7 @@ static void test_gather_every_length(void **state)
     static const uint32_t thresholds[] = {0, 1, 1u << 28, 1u << 31, 0xf0000000u, UINT32_MAX};
     static int64_t offset[USERS + 1];
     static int32_t column[USERS * USERS];
-    struct inmo_csr all = {USERS, USERS, offset, column};
+    struct inmo_csr all = {USERS, USERS, offset, column, NULL};
     const struct inmo_csr *lists[1] = {&all};
     struct inmo_graph *graph = NULL;
     struct inmo_error error = {0};

@@ -313,7 +313,7 @@ static void test_validation_of_new_users_is_masked(void **state)
     struct inmo_model *model = popular_of(&data);
     struct inmo_report *report;
     (void)state;
-    data.aside = (struct inmo_csr){3, 4, aside_offset, aside_item};
+    data.aside = (struct inmo_csr){3, 4, aside_offset, aside_item, NULL};
     report = evaluated(model, &data, "test", "2", 0);
     assert_metrics(group_of(report, "new-users")->at, 1, 1, 1, 1, 1, 1);
     assert_metrics(group_of(report, "old-users")->at, 1, 0.75, 1, 1, 1, 1);

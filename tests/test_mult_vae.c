@@ -96,7 +96,7 @@ static struct world make_world(int users, int items, int dim, double dropout)
                 low + (int32_t)inmo_random_below(inmo_random(key, (uint64_t)(9 * u + n)), (uint32_t)(high - low));
         }
     }
-    struct inmo_csr list = {users, items, offset, column};
+    struct inmo_csr list = {users, items, offset, column, NULL};
     const struct inmo_csr *lists[1] = {&list};
     must(inmo_graph_build(users, items, lists, 1, &world.graph, &error));
     inmo_csr_free(&list);

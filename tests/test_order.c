@@ -14,7 +14,7 @@ static struct inmo_graph *two_groups(int32_t users, int32_t items)
     struct inmo_graph *graph = NULL;
     int64_t *offset = inmo_alloc((size_t)users + 1, sizeof *offset), count = 0;
     int32_t *column = inmo_alloc((size_t)users * (size_t)items, sizeof *column);
-    struct inmo_csr list = {users, items, offset, column};
+    struct inmo_csr list = {users, items, offset, column, NULL};
     const struct inmo_csr *lists[1] = {&list};
     for (int32_t u = 0; u < users; u++) {
         offset[u] = count;

@@ -95,7 +95,7 @@ static struct inmo_csr make_mask(int32_t users, int32_t items, uint64_t stream, 
                 column[count++] = i;
     }
     offset[users] = count;
-    return (struct inmo_csr){users, items, offset, column};
+    return (struct inmo_csr){users, items, offset, column, NULL};
 }
 
 /* The same scores by a function; it counts in its scratch that it is its own, and must never see more users than it
@@ -164,7 +164,7 @@ static void test_blocks_and_tiles(void **state)
     enum { USERS = 400, ITEMS = 2100 };
     float *user = whole_numbers(USERS * DIM, 2), *item = whole_numbers(ITEMS * DIM, 3);
     struct inmo_csr mask = make_mask(USERS, ITEMS, 4, 3), other = make_mask(USERS, ITEMS, 5, 20);
-    struct inmo_csr empty = {USERS, ITEMS, NULL, NULL};
+    struct inmo_csr empty = {USERS, ITEMS, NULL, NULL, NULL};
     int32_t who[USERS];
     struct inmo_rank job = {.dim = DIM, .user = user, .item = item, .items = ITEMS, .who = who, .k = 10};
     (void)state;
@@ -247,7 +247,7 @@ static void test_all_tied(void **state)
     float user[1] = {1}, item[ITEMS];
     int64_t offset[2] = {0, 3};
     int32_t column[3] = {0, 2, 3}, who[1] = {0}, top[4];
-    struct inmo_csr mask = {1, ITEMS, offset, column};
+    struct inmo_csr mask = {1, ITEMS, offset, column, NULL};
     struct inmo_rank job = {.dim = 1,
                             .user = user,
                             .item = item,

@@ -47,7 +47,7 @@ static struct world open_golden(void)
         for (int64_t u = json_integer_value(json_array_get(edge, 0)); u < world.users; u++)
             offset[u + 1] = (int64_t)e + 1;
     }
-    world.data.train = (struct inmo_csr){world.users, world.items, offset, column};
+    world.data.train = (struct inmo_csr){world.users, world.items, offset, column, NULL};
     return world;
 }
 
@@ -147,7 +147,7 @@ static void check_case(struct world *world, const json_t *golden, const struct i
     }
     for (; count < (int32_t)json_array_size(history); count++)
         item[count] = (int32_t)json_integer_value(json_array_get(history, (size_t)count));
-    struct inmo_history unseen = {-1, count, 0, item, NULL};
+    struct inmo_history unseen = {-1, count, 0, item, NULL, NULL};
     score_all(&scorer, &unseen, score);
     scores_are(score, json_object_get(golden, "unseen"), 2e-5);
     inmo_scorer_close(&scorer);
@@ -452,7 +452,7 @@ static void test_ease_refuses(void **state)
     }
     id_offset[MANY] = 8L * MANY;
     data.items = (struct inmo_idmap){.count = MANY, .offset = id_offset, .text = text};
-    data.train = (struct inmo_csr){1, MANY, offset, column};
+    data.train = (struct inmo_csr){1, MANY, offset, column, NULL};
     must_fail(inmo_train(&data, &options, NULL, &model, NULL, &error), INMO_MEMORY,
               "`model` item-knn needs little");
     options.most_items = 3;

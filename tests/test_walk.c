@@ -64,7 +64,7 @@ static void test_collect(void **state)
         int32_t count = (int32_t)inmo_graph_degree(graph, u), at = 0;
         const int32_t *node = graph->neighbour + graph->offset[u];
         int32_t found;
-        inmo_walks_add(walks, node, count, graph->users, &space);
+        inmo_walks_add(walks, node, NULL, count, graph->users, &space);
         found = inmo_sums_collect(&space, item, value);
         assert_true(found <= inmo_walks_most(walks, count));
         for (int32_t i = 0; i < graph->items; i++) {

@@ -48,6 +48,12 @@ def read(data: Any, progress: Optional[bool] = None, **options: Any) -> Log:
     3
     >>> len(inmo.read({"userId": [1, 1, 2], "movieId": [7, 8, 7], "rating": [5.0, 1.0, 4.0]}))
     2
+
+    ``weight`` says how much an interaction counts: a column of the table by its name, ``"rating"``, or ``"count"`` for
+    the number of repeats.
+
+    >>> len(inmo.read({"user": ["ann", "bob"], "item": ["tea", "tea"], "plays": [3, 40]}, weight="plays"))
+    2
     """
     (given,) = split_options(options, "read")
     filled = Options("read", given)
@@ -64,11 +70,12 @@ def read(data: Any, progress: Optional[bool] = None, **options: Any) -> Log:
         with Watch(progress) as watch:
             lib.log_read(_texts(encoded), len(encoded), filled.block, watch.hooks, pointer)
     else:
-        columns = _tables.columns_of(data, options.get("columns"))
+        columns = _tables.columns_of(data, options.get("columns"), options.get("weight"))
         rating = None if columns.rating is None else columns.rating.ctypes.data
         time = None if columns.time is None else columns.time.ctypes.data
+        weight = None if columns.weight is None else columns.weight.ctypes.data
         user, item = _texts(columns.user), _texts(columns.item)
-        lib.log_from_ratings(len(user), user, item, rating, time, filled.block, pointer)
+        lib.log_from_weights(len(user), user, item, rating, weight, time, filled.block, pointer)
     return Log(pointer)
 
 

@@ -280,7 +280,7 @@ _CALLS: Dict[str, Any] = {
     "query_init_sized": (None, [c.POINTER(Query), _size]),
     "rows_query_init_sized": (None, [c.POINTER(RowsQuery), _size]),
     "log_read": ("status", [_texts, _size, _pointer, _hooks, c.POINTER(_pointer)]),
-    "log_from_ratings": ("status", [_size, _texts, _texts, _pointer, _pointer, _pointer, c.POINTER(_pointer)]),
+    "log_from_weights": ("status", [_size, _texts, _texts, _pointer, _pointer, _pointer, _pointer, c.POINTER(_pointer)]),
     "log_free": (None, [_pointer]),
     "log_count": (_int64, [_pointer]),
     "dataset_prepare": ("status", [_pointer, _pointer, c.POINTER(_pointer)]),

@@ -10,7 +10,7 @@ import numpy as np
 from ._errors import InputError, UsageError
 from ._library import encode, lib
 
-_ROLES = ("user", "item", "rating", "time")
+_ROLES = ("user", "item", "rating", "time", "weight")
 
 
 class Columns(NamedTuple):
@@ -20,6 +20,7 @@ class Columns(NamedTuple):
     item: List[bytes]
     rating: Optional[np.ndarray]
     time: Optional[np.ndarray]
+    weight: Optional[np.ndarray] = None
 
 
 def write_parquet(path: Any, columns: Dict[str, Any]) -> None:
@@ -85,7 +86,7 @@ def _roles(names: Sequence[str], columns: Optional[str]) -> Dict[str, int]:
         told = [word.strip() for word in columns.split(",")]
         bad = [word for word in told if word not in _ROLES + ("-",)]
         if bad:
-            raise UsageError(f"`columns` {columns}: found {bad[0]}, expected user, item, rating, time or -")
+            raise UsageError(f"`columns` {columns}: found {bad[0]}, expected user, item, rating, time, weight or -")
         if len(told) > len(names):
             raise UsageError(f"`columns` {columns}: names {len(told)} columns, the table has {len(names)}")
         found = {word: place for place, word in reversed(list(enumerate(told))) if word != "-"}
@@ -137,8 +138,9 @@ def _numbers(values: Any, what: str) -> np.ndarray:
         raise InputError(f"the column {what}: found {array.dtype} values that are not numbers") from None
 
 
-def columns_of(data: Any, columns: Optional[str] = None) -> Columns:
-    """The columns of a table, or of an iterable of (user, item[, rating[, time]])."""
+def columns_of(data: Any, columns: Optional[str] = None, weight: Optional[str] = None) -> Columns:
+    """The columns of a table, or of an iterable of (user, item[, rating[, time]]). weight: the name of a column."""
+    weights = None
     if is_table(data):
         names = _names(data)
         places = _roles(names, columns)
@@ -146,12 +148,16 @@ def columns_of(data: Any, columns: Optional[str] = None) -> Columns:
         item = ids_of(_column(data, places["item"]), "item")
         rating = _numbers(_column(data, places["rating"]), "rating") if "rating" in places else None
         time = _numbers(_column(data, places["time"]), "time") if "time" in places else None
+        if weight is not None and weight in names:
+            weights = _numbers(_column(data, names.index(weight)), weight)
+        elif "weight" in places:
+            weights = _numbers(_column(data, places["weight"]), "weight")
     else:
         user, item, rating, time = _columns_of_pairs(data)
     for name, column in (("item", item), ("rating", rating), ("time", time)):
         if column is not None and len(column) != len(user):
             raise InputError(f"found {len(user)} users and {len(column)} values of {name}")
-    return Columns(user, item, rating, time)
+    return Columns(user, item, rating, time, None if weights is None else weights.astype(np.float64))
 
 
 def _columns_of_pairs(data: Any) -> Tuple[List[bytes], List[bytes], Optional[np.ndarray], Optional[np.ndarray]]:

@@ -7,6 +7,7 @@
 
 void inmo_csr_free(struct inmo_csr *csr)
 {
+    inmo_free((void *)csr->weight);
     inmo_free((void *)csr->column);
     inmo_free((void *)csr->offset);
     *csr = (struct inmo_csr){0};
@@ -27,7 +28,7 @@ int inmo_csr_trim(const struct inmo_csr *csr, int32_t rows, int32_t columns, str
             column[kept++] = csr->column[e];
     }
     offset[rows] = kept;
-    *trimmed = (struct inmo_csr){rows, columns, offset, column};
+    *trimmed = (struct inmo_csr){rows, columns, offset, column, NULL};
     return 0;
 }
 

@@ -12,6 +12,7 @@ struct inmo_csr {
     int32_t rows, columns;
     const int64_t *offset;  // (rows + 1)
     const int32_t *column;  // (offset[rows])
+    const float *weight;    // (offset[rows]) above 0; NULL: all are 1
 };
 
 static inline int64_t inmo_csr_count(const struct inmo_csr *csr)
@@ -45,7 +46,7 @@ static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t 
 /* Frees the arrays of a csr that owns them. */
 void inmo_csr_free(struct inmo_csr *csr);
 
-/* A copy of the first rows and columns, which owns its arrays. 0, or -1 when memory is short. */
+/* A copy of the first rows and columns, without weights, which owns its arrays. 0, or -1 when memory is short. */
 int inmo_csr_trim(const struct inmo_csr *csr, int32_t rows, int32_t columns, struct inmo_csr *trimmed);
 
 /* Sorts count numbers in ascending order and removes repeats; returns how many remain. */

@@ -154,6 +154,19 @@ char *inmo_settings_json(const struct inmo_setting *table, size_t count, const v
     return inmo_text_take(&json);
 }
 
+size_t inmo_settings_told(const struct inmo_setting *table, size_t least, size_t count, const void *structure,
+                          const void *defaults)
+{
+    char is[64], was[64];
+    for (; count > least; count--) {
+        inmo_setting_text(table + count - 1, structure, is, sizeof is);
+        inmo_setting_text(table + count - 1, defaults, was, sizeof was);
+        if (strcmp(is, was) != 0)
+            break;
+    }
+    return count;
+}
+
 /* ---- As on the command line ------------------------------------------------------------------------------- */
 
 void inmo_setting_expected(const struct inmo_setting *row, char *text, size_t size)

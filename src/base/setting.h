@@ -21,6 +21,9 @@ const struct inmo_setting *inmo_setting_find(const struct inmo_setting *table, s
  * number is out of bounds. */
 enum inmo_status inmo_settings_check(const struct inmo_setting *table, size_t count, const void *structure,
                                      struct inmo_error *error);
+/* How many rows a record has to tell: at least so many, and all up to the last that differs from its default. */
+size_t inmo_settings_told(const struct inmo_setting *table, size_t least, size_t count, const void *structure,
+                          const void *defaults);
 /* The structure as a JSON object, keys in table order, numbers as %.17g; NULL if out of memory. Free it with
  * inmo_free. */
 char *inmo_settings_json(const struct inmo_setting *table, size_t count, const void *structure);

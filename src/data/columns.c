@@ -4,9 +4,11 @@
 #include "data/value.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char *const role_name[INMO_ROLES] = {"-", "user", "item", "rating", "time", "split", "event"};
+static const char *const role_name[INMO_ROLES] = {"-",    "user",  "item",  "rating",
+                                                  "time", "split", "event", "weight"};
 
 /* Column names found in real files, in lower case without '_', '-' and spaces. */
 static const struct {
@@ -96,8 +98,8 @@ enum inmo_status inmo_columns_parse(const char *text, struct inmo_columns *resul
             role++;
         if (role == INMO_ROLES)
             return inmo_fail(error, INMO_USAGE,
-                             "`columns` %s: found %s, expected user, item, rating, time, split, event or -", text,
-                             inmo_show(shown, at, length));
+                             "`columns` %s: found %s, expected user, item, rating, time, split, event, weight or -",
+                             text, inmo_show(shown, at, length));
         if (role != INMO_ROLE_NONE && columns.has[role])
             return inmo_fail(error, INMO_USAGE, "`columns` %s: found %s twice, expected it once", text,
                              role_name[role]);
@@ -145,5 +147,65 @@ enum inmo_status inmo_columns_fit(const char *file, const struct inmo_read_optio
         if (columns->role[n] == INMO_ROLE_EVENT)
             columns->role[n] = INMO_ROLE_NONE;
     columns->has[INMO_ROLE_EVENT] = events != NULL;
+    return INMO_OK;
+}
+
+/* Whether a header calls a column so, with or without the type that RecBole's names end in. */
+static int is_called(const struct inmo_field *name, const char *text)
+{
+    size_t length = strlen(text);
+    const char *colon = memchr(name->text, ':', name->length);
+    return (name->length == length || (colon && (size_t)(colon - name->text) == length)) &&
+           memcmp(name->text, text, length) == 0;
+}
+
+/* The column of the option, from 0; -1: none. */
+static int find_weight(const char *weight, const struct inmo_field *name, int count)
+{
+    char *end = NULL;
+    long number;
+    for (int n = 0; name && n < count; n++)
+        if (is_called(name + n, weight))
+            return n;
+    number = strtol(weight, &end, 10);
+    return *weight && !*end && number >= 1 && number <= count ? (int)number - 1 : -1;
+}
+
+enum inmo_status inmo_columns_weigh(const char *file, const char *weight, const struct inmo_field *name, int count,
+                                    struct inmo_columns *columns, struct inmo_error *error)
+{
+    int at = weight ? find_weight(weight, name, count) : -1;
+    char shown[INMO_SHOWN];
+    columns->weighing = columns->has[INMO_ROLE_WEIGHT] ? INMO_WEIGHT_COLUMN : INMO_UNWEIGHTED;
+    if (!weight || (columns->has[INMO_ROLE_WEIGHT] && strcmp(weight, "weight") == 0))
+        return INMO_OK;
+    if (columns->has[INMO_ROLE_WEIGHT] && (at < 0 || columns->role[at] != INMO_ROLE_WEIGHT))
+        return inmo_fail(error, INMO_USAGE, "`weight` is %s, and `columns` names another column as the weight",
+                         weight);
+    if (at < 0 && strcmp(weight, "rating") == 0 && columns->has[INMO_ROLE_RATING]) {
+        columns->weighing = INMO_WEIGHT_RATING;
+        return INMO_OK;
+    }
+    if (at < 0 && strcmp(weight, "count") == 0) {
+        columns->weighing = INMO_WEIGHT_COUNT;
+        return INMO_OK;
+    }
+    if (at < 0)
+        return inmo_fail(error, INMO_USAGE,
+                         "`weight`: found no column %s in %s (%s), expected a name of its header, a number from 1 "
+                         "to %d, rating where there are ratings, or count",
+                         weight, file, inmo_columns_show(columns, shown, sizeof shown), count);
+    if (columns->role[at] == INMO_ROLE_RATING) {
+        columns->weighing = INMO_WEIGHT_RATING;
+        return INMO_OK;
+    }
+    if (columns->role[at] != INMO_ROLE_NONE && columns->role[at] != INMO_ROLE_WEIGHT)
+        return inmo_fail(error, INMO_USAGE,
+                         "`weight`: column %s of %s is the %s, expected one with numbers that "
+                         "weigh interactions",
+                         weight, file, role_name[columns->role[at]]);
+    columns->role[at] = INMO_ROLE_WEIGHT;
+    columns->has[INMO_ROLE_WEIGHT] = 1;
+    columns->weighing = INMO_WEIGHT_COLUMN;
     return INMO_OK;
 }

@@ -5,6 +5,7 @@
  *                          train.offset I64 (U + 1), train.item I32; the same for valid, test, later, aside
  *                          seen.offset I64 (U + extra + 1), seen.item I32, extra_users.*, extra_items.*: only if
  *                          something was seen but not chosen; older programs pass over them
+ *                          train.weight F32, the same for valid and later: only with weights
  *                          metadata: scenario, description
  *     meta.json          counts and description for readers; never read back
  *
@@ -28,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSION = INMO_DATASET_VERSION, TENSORS = 16, SEEN_TENSORS = 6 };
+enum { VERSION = INMO_DATASET_VERSION, TENSORS = 16, SEEN_TENSORS = 6, WEIGHTED = 3 };
 static const char KIND[] = INMO_DATASET_KIND, DATA[] = "data.safetensors", META[] = "meta.json";
 
 static const char *const SCENARIO[] = {"transductive", "new-interactions", "new-users-items"};
@@ -181,7 +182,7 @@ static enum inmo_status write_data(const void *context, const char *path, struct
     const struct inmo_idmap *extra_users = &d->extra_users, *extra_items = &d->extra_items;
     const int has_seen = d->seen.offset != NULL;
     const int64_t rows = users + extra_users->count;
-    const struct inmo_tensor tensor[TENSORS + SEEN_TENSORS] = {
+    struct inmo_tensor tensor[TENSORS + SEEN_TENSORS + WEIGHTED] = {
         {"users.offset", INMO_I64, users + 1, 0, d->users.offset},
         {"users.text", INMO_U8, d->users.offset[users], 0, d->users.text},
         {"users.new", INMO_U8, users, 0, d->new_user},
@@ -205,8 +206,14 @@ static enum inmo_status write_data(const void *context, const char *path, struct
         {"seen.offset", INMO_I64, rows + 1, 0, d->seen.offset},
         {"seen.item", INMO_I32, inmo_csr_count(&d->seen), 0, d->seen.column},
     };
-    return inmo_tensorfile_write(path, 1, KIND, VERSION, metadata, 2, tensor,
-                                 TENSORS + (has_seen ? SEEN_TENSORS : 0), error);
+    const struct inmo_csr *const weighted[WEIGHTED] = {&d->train, &d->valid, &d->later};
+    static const char *const name[WEIGHTED] = {"train.weight", "valid.weight", "later.weight"};
+    size_t count = TENSORS + (has_seen ? SEEN_TENSORS : 0);
+    for (int n = 0; n < WEIGHTED; n++)
+        if (weighted[n]->weight)
+            tensor[count++] =
+                (struct inmo_tensor){name[n], INMO_F32, inmo_csr_count(weighted[n]), 0, weighted[n]->weight};
+    return inmo_tensorfile_write(path, 1, KIND, VERSION, metadata, 2, tensor, count, error);
 }
 
 enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const char *directory, int force,

@@ -323,6 +323,17 @@ static int names_columns(const char *separator, const struct inmo_line *sample, 
     return named.has[INMO_ROLE_USER] && named.has[INMO_ROLE_ITEM];
 }
 
+static enum inmo_status find_weight(const char *name, const char *weight, const struct inmo_line *line,
+                                    struct inmo_plan *plan, struct inmo_error *error)
+{
+    struct inmo_field field[INMO_COLUMNS_MOST];
+    size_t found =
+        plan->layout == INMO_LAYOUT_DELIMITED ? inmo_split_line(plan, line, field, INMO_COLUMNS_MOST) : 0;
+    int named = plan->header && found == (size_t)plan->columns.count;
+    return inmo_columns_weigh(name, weight, named ? field : NULL, found > 0 ? plan->columns.count : 0,
+                              &plan->columns, error);
+}
+
 enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options *options,
                                 const struct inmo_line *sample, size_t count, struct inmo_plan *result,
                                 struct inmo_error *error)
@@ -380,11 +391,13 @@ enum inmo_status inmo_plan_make(const char *name, const struct inmo_read_options
         return inmo_fail(error, INMO_USAGE, "`columns`: found %s, expected none because %s is read as %s",
                          options->columns, name, plan.layout == INMO_LAYOUT_LIST ? "lists" : "JSON lines");
     if (plan.layout == INMO_LAYOUT_JSON)
-        status = inmo_json_columns(name, &sample[0], &plan.columns, error);
+        status = inmo_json_columns(name, options->weight, &sample[0], &plan.columns, error);
     else if (plan.layout == INMO_LAYOUT_LIST)
         inmo_columns_usual(2, &plan.columns);
     else
         status = plan_columns(name, columns, header, sample, count, &plan, error);
+    if (status == INMO_OK && plan.layout != INMO_LAYOUT_JSON)
+        status = find_weight(name, options->weight, &sample[0], &plan, error);
     if (status == INMO_OK)
         status = inmo_columns_fit(name, options, &plan.columns, error);
     plan.header += passed;

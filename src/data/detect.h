@@ -33,8 +33,8 @@ const char *inmo_plan_show(const struct inmo_plan *plan, char *text, size_t room
 size_t inmo_split_line(const struct inmo_plan *plan, const struct inmo_line *line, struct inmo_field *field,
                        size_t most);
 
-/* The roles of the keys of a JSON object. Errors: INPUT if the line is not an object with a user and an item. */
-enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *line, struct inmo_columns *columns,
-                                   struct inmo_error *error);
+/* The roles of the keys of a JSON object; weight: the option, or NULL. Errors: INPUT without a user and an item. */
+enum inmo_status inmo_json_columns(const char *name, const char *weight, const struct inmo_line *line,
+                                   struct inmo_columns *columns, struct inmo_error *error);
 
 #endif

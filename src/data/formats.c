@@ -30,7 +30,7 @@ static enum inmo_status add_list(struct inmo_reader *reader, const struct inmo_l
     enum inmo_status status = INMO_OK;
     const char *end = line->text + line->length, *at = line->text;
     struct inmo_field user = next_word(&at, end), item;
-    const struct inmo_values values = {0};
+    const struct inmo_values values = {.weight = 1};
     const char *items = at;
     int good;
     /* Check all before adding any, so that a bad line adds nothing. */
@@ -99,8 +99,9 @@ static int time_of(const json_t *value, int64_t *time)
     return 1;
 }
 
-/* The members of an object by role; the first key with a well-known name gets it. */
-static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
+/* The members of an object by role; the first key with a well-known name gets it. weight: the key of the weight,
+ * or NULL. */
+static void members_by_role(json_t *object, const char *weight, const json_t *member[INMO_ROLES])
 {
     const char *key;
     json_t *value;
@@ -108,6 +109,8 @@ static void members_by_role(json_t *object, const json_t *member[INMO_ROLES])
     json_object_foreach(object, key, value) {
         enum inmo_role role = inmo_role_of_name(key, strlen(key));
         int64_t time;
+        if (role == INMO_ROLE_NONE && weight && strcmp(key, weight) == 0)
+            role = INMO_ROLE_WEIGHT;
         if (role == INMO_ROLE_NONE)
             continue;
         if (!member[role] || (role == INMO_ROLE_TIME && !time_of(member[role], &time) && time_of(value, &time)))
@@ -133,8 +136,8 @@ static json_t *load_object(const struct inmo_line *line, char fault[INMO_SHOWN],
     return object;
 }
 
-enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *line, struct inmo_columns *columns,
-                                   struct inmo_error *error)
+enum inmo_status inmo_json_columns(const char *name, const char *weight, const struct inmo_line *line,
+                                   struct inmo_columns *columns, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     const json_t *member[INMO_ROLES];
@@ -150,7 +153,7 @@ enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *lin
                          name, (long long)line->number);
     if (!object)
         return inmo_fail(error, INMO_INPUT, "%s:%lld: %s", name, (long long)line->number, fault);
-    members_by_role(object, member);
+    members_by_role(object, weight, member);
     if (!member[INMO_ROLE_USER] || !member[INMO_ROLE_ITEM]) {
         status = inmo_fail(error, INMO_INPUT, "%s:%lld: found an object without %s, expected one (such as %s)",
                            name, (long long)line->number, member[INMO_ROLE_USER] ? "an item" : "a user",
@@ -163,6 +166,12 @@ enum inmo_status inmo_json_columns(const char *name, const struct inmo_line *lin
                 columns->has[role] = 1;
             }
         }
+        if (member[INMO_ROLE_WEIGHT])
+            columns->weighing = INMO_WEIGHT_COLUMN;
+        else
+            status = inmo_columns_weigh(
+                name, weight && inmo_role_of_name(weight, strlen(weight)) == INMO_ROLE_RATING ? "rating" : weight,
+                NULL, 0, columns, error);
     }
     json_decref(object);
     return status;
@@ -178,7 +187,7 @@ static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, jso
     char room[INMO_ROLES][NUMBER_ROOM];
     struct inmo_values values = {0};
     int good = 1;
-    members_by_role(object, member);
+    members_by_role(object, reader->options.weight, member);
     for (int role = INMO_ROLE_USER; role <= INMO_ROLE_ITEM && good; role++) {
         id[role] = text_of(member[role], room[role]);
         good = id[role].text != NULL;
@@ -213,6 +222,12 @@ static enum inmo_status add_object(struct inmo_reader *reader, int64_t line, jso
         else
             status = inmo_record_bad(reader, line, error, "found no type of event, expected a string");
     }
+    if (good && has[INMO_ROLE_WEIGHT] && !number_of(member[INMO_ROLE_WEIGHT], &values.weight)) {
+        good = 0;
+        status = inmo_record_bad(reader, line, error, "found no weight, expected a number of at least 0");
+    }
+    if (good)
+        status = inmo_record_weigh(reader, line, &values, &good, error);
     if (good)
         status = inmo_record_keep(reader, &id[INMO_ROLE_USER], &id[INMO_ROLE_ITEM], &values, error);
     return status;

@@ -37,12 +37,21 @@ static void mark_moved(uint8_t *is_moved, int32_t *order, int64_t n, int64_t mov
     }
 }
 
-static int make_list(const struct inmo_csr *like, int64_t count, struct inmo_csr *list)
+static int make_list(const struct inmo_csr *like, int64_t count, int weighted, struct inmo_csr *list)
 {
     int64_t *offset = inmo_alloc_zero((size_t)like->rows + 1, sizeof *offset);
     int32_t *column = inmo_alloc((size_t)count, sizeof *column);
-    *list = (struct inmo_csr){like->rows, like->columns, offset, column};
-    return offset && column ? 0 : -1;
+    float *weight = weighted ? inmo_alloc((size_t)count, sizeof *weight) : NULL;
+    *list = (struct inmo_csr){like->rows, like->columns, offset, column, weight};
+    return offset && column && (weight || !weighted) ? 0 : -1;
+}
+
+/* Entry e of a list becomes entry `at` of another. */
+static void put(const struct inmo_csr *from, int64_t e, struct inmo_csr *to, int64_t at)
+{
+    ((int32_t *)to->column)[at] = from->column[e];
+    if (to->weight)
+        ((float *)to->weight)[at] = from->weight ? from->weight[e] : 1;
 }
 
 void inmo_dataset_drop_parts(struct inmo_dataset *made)
@@ -61,8 +70,8 @@ enum inmo_status inmo_dataset_hold_out(const struct inmo_dataset *data, double s
     uint8_t *is_moved = inmo_alloc(longest, sizeof *is_moved);
     int32_t *order = inmo_alloc(longest, sizeof *order);
     enum inmo_status status = INMO_OK;
-    if (!is_moved || !order || make_list(from, inmo_csr_count(from), &train) ||
-        make_list(from, inmo_csr_count(from), &valid)) {
+    if (!is_moved || !order || make_list(from, inmo_csr_count(from), from->weight != NULL, &train) ||
+        make_list(from, inmo_csr_count(from), from->weight != NULL, &valid)) {
         status = inmo_fail_memory(error, "holding out");
         inmo_csr_free(&valid);
         inmo_csr_free(&train);
@@ -73,11 +82,10 @@ enum inmo_status inmo_dataset_hold_out(const struct inmo_dataset *data, double s
         if (n > 0)
             mark_moved(is_moved, order, n, moved_of(n, share, base), base);
         for (int64_t j = 0; j < n; j++) {
-            int32_t item = from->column[from->offset[u] + j];
             if (is_moved[j])
-                ((int32_t *)valid.column)[goes++] = item;
+                put(from, from->offset[u] + j, &valid, goes++);
             else
-                ((int32_t *)train.column)[stays++] = item;
+                put(from, from->offset[u] + j, &train, stays++);
         }
         ((int64_t *)train.offset)[u + 1] = stays;
         ((int64_t *)valid.offset)[u + 1] = goes;
@@ -98,7 +106,7 @@ enum inmo_status inmo_dataset_join(const struct inmo_dataset *data, struct inmo_
     const struct inmo_csr *a = &data->train, *b = &data->valid;
     struct inmo_csr train = {0};
     int64_t at = 0;
-    if (make_list(a, inmo_csr_count(a) + inmo_csr_count(b), &train)) {
+    if (make_list(a, inmo_csr_count(a) + inmo_csr_count(b), a->weight || b->weight, &train)) {
         inmo_csr_free(&train);
         return inmo_fail_memory(error, "joining training and validation");
     }
@@ -106,8 +114,10 @@ enum inmo_status inmo_dataset_join(const struct inmo_dataset *data, struct inmo_
         int64_t i = a->offset[u], j = inmo_csr_count(b) > 0 ? b->offset[u] : 0;
         int64_t end_i = a->offset[u + 1], end_j = j + inmo_csr_degree(b, u);
         while (i < end_i || j < end_j)
-            ((int32_t *)train.column)[at++] =
-                j == end_j || (i < end_i && a->column[i] < b->column[j]) ? a->column[i++] : b->column[j++];
+            if (j == end_j || (i < end_i && a->column[i] < b->column[j]))
+                put(a, i++, &train, at++);
+            else
+                put(b, j++, &train, at++);
         ((int64_t *)train.offset)[u + 1] = at;
     }
     *joined = *data;

@@ -33,6 +33,7 @@ static void free_block(struct inmo_log_block *block)
     if (!block)
         return;
     inmo_free(block->part);
+    inmo_free(block->weight);
     inmo_free(block->time);
     inmo_free(block);
 }
@@ -88,7 +89,8 @@ static int add_block(struct inmo_log *log)
         return -1;
     block->time = log->has_time ? inmo_alloc(INMO_LOG_BLOCK, sizeof *block->time) : NULL;
     block->part = log->has_part ? inmo_alloc(INMO_LOG_BLOCK, sizeof *block->part) : NULL;
-    if ((log->has_time && !block->time) || (log->has_part && !block->part)) {
+    block->weight = log->has_weight ? inmo_alloc(INMO_LOG_BLOCK, sizeof *block->weight) : NULL;
+    if ((log->has_time && !block->time) || (log->has_part && !block->part) || (log->has_weight && !block->weight)) {
         free_block(block);
         return -1;
     }
@@ -147,12 +149,40 @@ enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, co
                                        const struct inmo_read_options *options, struct inmo_log **result,
                                        struct inmo_error *error)
 {
+    return inmo_log_from_weights(count, user, item, rating, NULL, time, options, result, error);
+}
+
+/* Whether there are weights, and ones in place of them. */
+static enum inmo_status find_weights(const char *asked, const double *rating, const double **weight, int *counted,
+                                     struct inmo_error *error)
+{
+    *counted = 0;
+    if (*weight || !asked)
+        return INMO_OK;
+    if (strcmp(asked, "rating") == 0 && rating)
+        *weight = rating;
+    else if (strcmp(asked, "count") == 0)
+        *counted = 1;
+    else
+        return inmo_fail(error, INMO_USAGE, "`weight` is %s, and there is no such column in memory, expected %s",
+                         asked, rating ? "rating or count" : "count");
+    return INMO_OK;
+}
+
+enum inmo_status inmo_log_from_weights(size_t count, const char *const *user, const char *const *item,
+                                       const double *rating, const double *weight, const int64_t *time,
+                                       const struct inmo_read_options *options, struct inmo_log **result,
+                                       struct inmo_error *error)
+{
     enum inmo_status status = INMO_OK;
     struct inmo_read_options defaults;
     struct inmo_log *log = NULL;
+    int counted = 0;
     inmo_read_options_init(&defaults);
     options = options ? options : &defaults;
     status = inmo_sized_check(options, sizeof *options, "inmo_read_options", error);
+    if (!status)
+        status = find_weights(options->weight, rating, &weight, &counted, error);
     if (status)
         return status;
     log = inmo_log_new(time != NULL, 0);
@@ -160,6 +190,7 @@ enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, co
         status = inmo_fail_memory(error, "the log");
         goto done;
     }
+    log->has_weight = weight || counted;
     for (size_t n = 0; n < count; n++) {
         const char *id[2] = {user[n] ? user[n] : "", item[n] ? item[n] : ""};
         int32_t number[2];
@@ -170,8 +201,17 @@ enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, co
                                n + 1);
             goto done;
         }
+        if (weight && !(weight[n] >= 0 && weight[n] <= INMO_WEIGHT_MOST)) {
+            status = inmo_fail(error, INMO_INPUT, "pair %zu: found the weight %g, expected a number from 0 to %g",
+                               n + 1, weight[n], INMO_WEIGHT_MOST);
+            goto done;
+        }
         if (rating)
             positive = inmo_log_rate(log, options, rating[n]);
+        if (positive && weight && (float)weight[n] == 0) {
+            log->weightless_lines++;
+            positive = 0;
+        }
         for (int side = 0; side < 2; side++) {
             size_t length = strlen(id[side]);
             if (!inmo_id_is_good(id[side], length)) {
@@ -188,6 +228,8 @@ enum inmo_status inmo_log_from_ratings(size_t count, const char *const *user, co
             status = inmo_fail_memory(error, "the log");
             goto done;
         }
+        if (positive && log->has_weight)
+            inmo_log_weigh_last(log, weight ? weight[n] : 1);
     }
     *result = log;
 done:

@@ -14,6 +14,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { ALWAYS_TOLD = 8 }; /* settings in a description, up to new-choice */
+
 static enum inmo_status check(const struct inmo_interactions *given, const char *name, struct inmo_error *error)
 {
     if (given->users < 1 || given->items < 1 || given->users > INT32_MAX || given->items > INT32_MAX)
@@ -73,7 +75,7 @@ static enum inmo_status take(const struct inmo_interactions *given, const char *
 /* Moves the arrays of the rows into a list. */
 static struct inmo_csr move(struct inmo_rows *rows)
 {
-    struct inmo_csr list = {rows->users, rows->items, rows->offset, rows->item};
+    struct inmo_csr list = {rows->users, rows->items, rows->offset, rows->item, NULL};
     rows->offset = NULL;
     rows->item = NULL;
     return list;
@@ -108,10 +110,14 @@ static enum inmo_status check_options(const struct inmo_prepare_options *options
         status = inmo_settings_check(table, count, options, error);
     if (status)
         return status;
-    if (options->k_core != 0 || options->hold_out > 0 || (options->by && strcmp(options->by, "random") != 0))
+    if (options->k_core != 0 || options->hold_out > 0 || options->cut || options->last > 0 || options->half_life ||
+        (options->by && strcmp(options->by, "random") != 0))
         return inmo_fail(error, INMO_USAGE, "`%s` does not apply to a matrix, which is only split at random",
                          options->k_core != 0    ? "k-core"
                          : options->hold_out > 0 ? "hold-out"
+                         : options->cut          ? "cut"
+                         : options->last > 0     ? "last"
+                         : options->half_life    ? "half-life"
                                                  : "by");
     while (options->scenario && strcmp(inmo_scenario_name(*scenario), options->scenario) != 0)
         ++*scenario;
@@ -140,7 +146,7 @@ static enum inmo_status divide(struct inmo_rows *rows, const struct inmo_prepare
         status = inmo_scenario_apply(dataset->scenario, rows, inmo_share(options->new_share), options->seed,
                                      dataset->new_user, dataset->new_item, error);
     for (uint8_t part = INMO_TRAIN; part <= INMO_ASIDE && !status; part++)
-        status = inmo_rows_part(rows, part, list[part], error);
+        status = inmo_rows_part(rows, part, 0, list[part], error);
     return status;
 }
 
@@ -189,8 +195,14 @@ static char *describe(const struct inmo_prepare_options *options, int64_t intera
 {
     size_t count;
     const struct inmo_setting *table = inmo_prepare_settings(&count);
-    char *json = options ? inmo_settings_json(table, count, options) : NULL;
+    /* told up to new-choice, and further only what is set */
+    struct inmo_prepare_options defaults;
+    char *json = NULL;
     struct inmo_text text = {0};
+    inmo_prepare_options_init(&defaults);
+    if (options)
+        json =
+            inmo_settings_json(table, inmo_settings_told(table, ALWAYS_TOLD, count, options, &defaults), options);
     inmo_text_format(&text,
                      "{\"sources\": \"(matrix)\", \"interactions\": %" PRId64 ", \"options\": ", interactions);
     inmo_text_add(&text, json ? json : "{}", json ? strlen(json) : 2);

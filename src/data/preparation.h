@@ -3,6 +3,7 @@
 #ifndef INMO_DATA_PREPARATION_H
 #define INMO_DATA_PREPARATION_H
 
+#include "data/cut.h"
 #include "data/dataset.h"
 #include "data/log.h"
 #include "data/rows.h"
@@ -14,6 +15,9 @@ struct inmo_preparation {
     enum inmo_scenario scenario;
     int last_are_new;  // else new users and items are drawn by seed
     struct inmo_split split;
+    struct inmo_cut cut;                        // by cut
+    double half_life;                           // in the log's unit of time; 0: none
+    int64_t newest;                             // time of the log, where one of these needs it
     struct inmo_rows rows;                      // in the log's numbers until inmo_rows_number
     int64_t duplicates, below_core, cancelled;  // interactions removed
     int32_t *user_order, *item_order;           // (users, items of the data set) -> number in the log

@@ -2,7 +2,7 @@
  *
  *     log  ->  rows  ->  merged  ->  k-core  ->  split by time  ->  numbered, ascending
  *                                                    (needs the order of the log)
- *          ->  split by seed or hold-out  ->  scenario  ->  train, valid, test, later
+ *          ->  split by seed or hold-out  ->  weights  ->  scenario  ->  train, valid, test, later
  *
  * rows.c filters, split.c assigns parts; this file orders the steps, explains when nothing is left, and builds the
  * data set. Linear in the interactions; memory as in rows.c (the parts, 5 bytes per interaction, are allocated
@@ -14,6 +14,7 @@
 #include "data/log.h"
 #include "data/preparation.h"
 #include "data/seen.h"
+#include "data/weights.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -29,9 +30,10 @@ static const struct inmo_setting SETTINGS[] = {
         "Keep only users and items with at least N interactions, repeated until stable; 0 keeps all."),
     ROW("split", 's', split, 0, 0, NULL, "Split", "A/B/C",
         "Percent of each user's items for training, validation and test."),
-    ROW("by", 's', by, 0, 0, "random|time|column", "Split", "HOW",
-        "Split at random, by time (newest to the test), or by a split column. Default: by the column if there is "
-        "one, else at random."),
+    ROW("by", 's', by, 0, 0, "random|time|cut|column", "Split", "HOW",
+        "Split at random, by time (each user's newest to the test), by one cut in time for everybody, or by a "
+        "split "
+        "column. Default: by the column if there is one, else at random."),
     ROW("hold-out", 'r', hold_out, 0, 1, NULL, "Split", "X",
         "With a split column: share of each user's training items moved to validation."),
     /* The bound is 2^53 - 1: every JSON reader returns such numbers exactly. */
@@ -43,14 +45,28 @@ static const struct inmo_setting SETTINGS[] = {
     ROW("new-choice", 's', new_choice, 0, 0, "random|last", "Scenario", "HOW",
         "Which users and items are new: drawn by seed, as the paper says, or the last ones in order of first "
         "appearance, as in its authors' runs."),
+    ROW("cut", 's', cut, 0, 0, NULL, "Split", "DATE",
+        "By cut: when the test begins (a date or a time as in the log), or when validation and test begin: "
+        "2024-01-01,2024-02-01. Default: by the shares of --split."),
+    ROW("last", 'i', last, 0, 1000000000, NULL, "Split", "N",
+        "By time: the last N items of each user are the test, the N before them validation; 0: by shares."),
+    ROW("weight-scale", 's', weight_scale, 0, 0, "log|plain", "Weights", "HOW",
+        "How a weight counts: log: the logarithm of 1 and the sum of a pair's weights, plain: the sum."),
+    ROW("half-life", 's', half_life, 0, 0, NULL, "Weights", "TIME",
+        "An interaction so much older than the newest in training counts half: 90d, 12h, or a number in the log's "
+        "unit of time. Default: age does not count."),
 };
-/* new-choice is the last row: a description leaves it out where it is the default. */
-enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0], NEW_CHOICE = SETTING_COUNT - 1 };
+/* A description leaves out what came later, from new-choice on, where it is the default. */
+enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0], NEW_CHOICE = SETTING_COUNT - 5 };
 
 void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size)
 {
-    const struct inmo_prepare_options defaults = {
-        .split = "70/10/20", .seed = 1, .scenario = "transductive", .new_share = 0.2, .new_choice = "random"};
+    const struct inmo_prepare_options defaults = {.split = "70/10/20",
+                                                  .seed = 1,
+                                                  .scenario = "transductive",
+                                                  .new_share = 0.2,
+                                                  .new_choice = "random",
+                                                  .weight_scale = "log"};
     inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
@@ -67,7 +83,7 @@ enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_
     if (status != INMO_OK)
         return status;
     if (!o->by)
-        o->by = p->log->has_part ? "column" : "random";
+        o->by = o->cut ? "cut" : o->last > 0 ? "time" : p->log->has_part ? "column" : "random";
     if (!o->split)
         o->split = "70/10/20";
     if (!o->scenario)
@@ -77,10 +93,20 @@ enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_
     p->last_are_new = strcmp(o->new_choice, "last") == 0;
     while (strcmp(inmo_scenario_name(p->scenario), o->scenario) != 0)
         p->scenario++;
-    if (strcmp(o->by, "time") == 0 && !p->log->has_time)
+    if (!o->weight_scale)
+        o->weight_scale = "log";
+    if (p->log->spill && (o->half_life || o->last > 0 || strcmp(o->by, "cut") == 0))
+        return inmo_fail(error, INMO_USAGE, "%s needs the whole log: expected it without `memory`",
+                         o->half_life ? "`half-life`" : o->last > 0 ? "`last`" : "`by` cut");
+    if ((strcmp(o->by, "time") == 0 || strcmp(o->by, "cut") == 0 || o->half_life) && !p->log->has_time)
         return inmo_fail(error, INMO_USAGE,
-                         "`by` time needs times, and the log has none; `columns` says which column "
-                         "is the time");
+                         "%s needs times, and the log has none; `columns` says which column is the time",
+                         strcmp(o->by, "time") == 0  ? "`by` time"
+                         : strcmp(o->by, "cut") == 0 ? "`by` cut"
+                                                     : "`half-life`");
+    if ((o->cut && strcmp(o->by, "cut") != 0) || (o->last > 0 && strcmp(o->by, "time") != 0))
+        return inmo_fail(error, INMO_USAGE, "`%s` needs `by` %s, and `by` is %s", o->cut ? "cut" : "last",
+                         o->cut ? "cut" : "time", o->by);
     if (strcmp(o->by, "column") == 0 && !p->log->has_part)
         return inmo_fail(error, INMO_USAGE,
                          "`by` column needs a split column, and the log has none; `columns` says "
@@ -89,7 +115,36 @@ enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_
         return inmo_fail(error, INMO_USAGE,
                          "`hold-out` needs a split column (`columns` says which one it is, `by` column uses it); "
                          "`split` gives the share of validation otherwise");
+    if (o->half_life || o->cut)
+        p->newest = inmo_log_newest(p->log);
+    if (o->half_life && (status = inmo_half_life_parse(o->half_life, p->newest, &p->half_life, error)) != INMO_OK)
+        return status;
     return inmo_split_parse(o->split, &p->split, error);
+}
+
+static enum inmo_status split_by_cut(struct inmo_preparation *p, struct inmo_error *error)
+{
+    int64_t moment[2];
+    int given = 0;
+    enum inmo_status status = INMO_OK;
+    if (p->options.cut)
+        status = inmo_cut_parse(p->options.cut, p->newest, moment, &given, error);
+    return status ? status : inmo_split_by_cut(&p->rows, &p->split, moment, given, &p->cut, error);
+}
+
+static enum inmo_status weigh(struct inmo_preparation *p, struct inmo_error *error)
+{
+    const char *by = p->options.by;
+    const struct inmo_weight_rule rule = {
+        .plain = strcmp(p->options.weight_scale, "plain") == 0,
+        .half_life = p->half_life,
+        .by_column = strcmp(by, "column") == 0,
+        .by_time = strcmp(by, "time") == 0,
+        .cut = strcmp(by, "cut") == 0 ? p->cut.at : NULL,
+    };
+    if (!p->log->has_weight && p->half_life == 0)
+        return INMO_OK;
+    return inmo_weights_make(p->log, p->user_order, p->item_order, &rule, &p->rows, error);
 }
 
 enum inmo_status inmo_preparation_fail_empty(const struct inmo_preparation *p, struct inmo_error *error)
@@ -112,6 +167,8 @@ enum inmo_status inmo_preparation_fail_empty(const struct inmo_preparation *p, s
                          log->cancelled_lines, p->cancelled);
     if (log->ignored_lines > 0)
         inmo_text_format(&why, ", %" PRId64 " of other types than `positive`", log->ignored_lines);
+    if (log->weightless_lines > 0)
+        inmo_text_format(&why, ", %" PRId64 " of weight 0 (`weight`)", log->weightless_lines);
     if (log->bad_lines > 0)
         inmo_text_format(&why, ", %" PRId64 " passed over as bad lines", log->bad_lines);
     if (p->duplicates > 0)
@@ -149,10 +206,19 @@ char *inmo_preparation_describe(const struct inmo_preparation *p, int64_t seen, 
         {"seen", seen},
         {"extra_users", extra_users},
         {"extra_items", extra_items},
+        {"weightless_lines", p->log->weightless_lines},
+        {"after_cut", p->cut.interactions},
+        {"after_cut_users", p->cut.users},
+        {"after_cut_items", p->cut.items},
     };
+    struct inmo_prepare_options defaults;
+
     struct inmo_text json = {0};
-    char *options = inmo_settings_json(SETTINGS, p->last_are_new ? SETTING_COUNT : NEW_CHOICE, &p->options);
+    char *options;
     const struct inmo_log *log = p->log;
+    inmo_prepare_options_init(&defaults);
+    options = inmo_settings_json(
+        SETTINGS, inmo_settings_told(SETTINGS, NEW_CHOICE, SETTING_COUNT, &p->options, &defaults), &p->options);
     inmo_text_add(&json, "{\"sources\": ", 12);
     inmo_text_json_string(&json, log->sources);
     inmo_text_format(&json,
@@ -183,10 +249,11 @@ static enum inmo_status filter_and_split(struct inmo_preparation *p, struct inmo
     struct inmo_prepare_options *o = &p->options;
     struct inmo_rows *rows = &p->rows;
     int by_column = strcmp(o->by, "column") == 0, by_time = strcmp(o->by, "time") == 0;
+    int by_cut = strcmp(o->by, "cut") == 0;
     /* Times are taken along only if something depends on them: the split by time, or which of two duplicates in
      * different parts is the earlier. */
     enum inmo_status status =
-        inmo_rows_collect(p->log, by_time || (by_column && p->log->has_time), by_column, rows, error);
+        inmo_rows_collect(p->log, by_time || by_cut || (by_column && p->log->has_time), by_column, rows, error);
     if (status == INMO_OK && p->log->cancelled_lines > 0)
         status = inmo_rows_cancel(rows, p->log->seen, &p->cancelled, error);
     if (status == INMO_OK)
@@ -201,13 +268,20 @@ static enum inmo_status filter_and_split(struct inmo_preparation *p, struct inmo
             status = inmo_fail_memory(error, "splitting");
     }
     if (status == INMO_OK && by_time)
-        status = inmo_split_by_time(rows, &p->split, error);
+        status = inmo_split_by_time(rows, &p->split, o->last, error);
+    if (status == INMO_OK && by_cut)
+        status = split_by_cut(p, error);
+    if (status == INMO_OK && rows->offset[rows->users] == 0)
+        status = inmo_fail(error, INMO_INPUT,
+                           "nothing is left to train on: all interactions are from the cut on (`cut`, `split`)");
     if (status == INMO_OK)
         status = inmo_rows_number(p->log, rows, &p->user_order, &p->item_order, error);
-    if (status == INMO_OK && !by_time && !by_column)
+    if (status == INMO_OK && !by_time && !by_cut && !by_column)
         status = inmo_split_by_seed(rows, &p->split, o->seed, error);
     if (status == INMO_OK && o->hold_out > 0)
         status = inmo_split_hold_out(rows, inmo_share(o->hold_out), o->seed, error);
+    if (status == INMO_OK)
+        status = weigh(p, error);
     return status;
 }
 
@@ -234,15 +308,15 @@ static enum inmo_status build(struct inmo_preparation *p, struct inmo_dataset *d
     if (status == INMO_OK)
         status = inmo_copy_ids(&items, p->item_order, rows->items, &dataset->items, error);
     if (status == INMO_OK)
-        status = inmo_rows_part(rows, INMO_TRAIN, &dataset->train, error);
+        status = inmo_rows_part(rows, INMO_TRAIN, 1, &dataset->train, error);
     if (status == INMO_OK)
-        status = inmo_rows_part(rows, INMO_VALID, &dataset->valid, error);
+        status = inmo_rows_part(rows, INMO_VALID, 1, &dataset->valid, error);
     if (status == INMO_OK)
-        status = inmo_rows_part(rows, INMO_TEST, &dataset->test, error);
+        status = inmo_rows_part(rows, INMO_TEST, 0, &dataset->test, error);
     if (status == INMO_OK)
-        status = inmo_rows_part(rows, INMO_LATER, &dataset->later, error);
+        status = inmo_rows_part(rows, INMO_LATER, 1, &dataset->later, error);
     if (status == INMO_OK)
-        status = inmo_rows_part(rows, INMO_ASIDE, &dataset->aside, error);
+        status = inmo_rows_part(rows, INMO_ASIDE, 0, &dataset->aside, error);
     /* A k-core says who stays: those it removes are not brought back by what they saw. */
     if (status == INMO_OK)
         status =

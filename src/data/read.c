@@ -24,7 +24,7 @@ static const struct inmo_setting settings[] = {
     {"format", 's', FIELD(format), 0, 0, "auto|delimited|list|inter|movielens|gowalla|amazon|yelp", "Reading",
      "FORMAT", "Format of the file; auto detects it from the first lines."},
     {"columns", 's', FIELD(columns), 0, 0, NULL, "Reading", "NAMES",
-     "Names of the columns in order: user,item,rating,time,split,event; - ignores a column."},
+     "Names of the columns in order: user,item,rating,time,split,event,weight; - ignores a column."},
     {"separator", 's', FIELD(separator), 0, 0, NULL, "Reading", "TEXT",
      "Separator between columns: tab, comma, semicolon, bar, space, colon, or the characters themselves."},
     {"header", 's', FIELD(header), 0, 0, "auto|yes|no", "Reading", "WHETHER",
@@ -46,8 +46,12 @@ static const struct inmo_setting settings[] = {
     {"encoding", 's', FIELD(encoding), 0, 0, NULL, "Reading", "NAME",
      "Encoding of the text: utf-8 (UTF-16 and UTF-32 are then recognised), latin-1, windows-1252, or another name "
      "that iconv -l lists."},
+    {"weight", 's', FIELD(weight), 0, 0, NULL, "Reading", "COLUMN",
+     "How much an interaction counts: a column by its name in the header or its number (quantity, plays, hours), "
+     "rating, or count for the number of repeats. Repeats are added up; 0 is only seen."},
 };
-enum { SETTINGS = sizeof settings / sizeof settings[0] };
+/* The record of a log leaves out what came later, from weight on, where it is not used. */
+enum { SETTINGS = sizeof settings / sizeof settings[0], ALWAYS_TOLD = SETTINGS - 1 };
 
 void inmo_read_options_init_sized(struct inmo_read_options *options, size_t size)
 {
@@ -188,9 +192,13 @@ static enum inmo_status match_log(struct inmo_reader *reader, const char *first_
     const uint8_t *has = reader->plan.columns.has;
     if (!reader->log) {
         reader->log = inmo_log_new(has[INMO_ROLE_TIME], has[INMO_ROLE_SPLIT]);
-        if (reader->log)
-            reader->log->spill = reader->spill;
-        return reader->log ? INMO_OK : inmo_fail_memory(error, "the log");
+        if (!reader->log)
+            return inmo_fail_memory(error, "the log");
+        reader->log->spill = reader->spill;
+        reader->log->has_weight = reader->plan.columns.weighing != INMO_UNWEIGHTED;
+        if (reader->spill && reader->log->has_weight)
+            return inmo_fail(error, INMO_USAGE, "weights need the whole log: expected `weight` without `memory`");
+        return INMO_OK;
     }
     for (int n = 0; n < 2; n++) {
         int first_has = n == 0 ? reader->log->has_time : reader->log->has_part;
@@ -332,7 +340,8 @@ enum inmo_status inmo_log_read_into(const char *const *path, size_t path_count, 
         size_t count;
         const struct inmo_setting *table = inmo_read_settings(&count);
         reader->log->sources = join_paths(path, path_count);
-        reader->log->reading = inmo_settings_json(table, count, &reader->options);
+        reader->log->reading = inmo_settings_json(
+            table, inmo_settings_told(table, ALWAYS_TOLD, count, &reader->options, &defaults), &reader->options);
         if (!reader->log->sources || !reader->log->reading)
             status = inmo_fail_memory(error, "the names of the files");
     }

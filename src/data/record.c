@@ -71,10 +71,30 @@ static enum inmo_kind classify(struct inmo_reader *reader, const struct inmo_val
     log->seen_lines += values->kind == INMO_SEEN;
     log->cancelled_lines += values->kind == INMO_CANCELLED;
     log->ignored_lines += values->kind == INMO_IGNORED;
-    return values->kind == INMO_POSITIVE && reader->plan.columns.has[INMO_ROLE_RATING] &&
-                   !inmo_log_rate(log, &reader->options, values->rating)
-               ? INMO_SEEN
-               : values->kind;
+    if (values->kind == INMO_POSITIVE && reader->plan.columns.has[INMO_ROLE_RATING] &&
+        !inmo_log_rate(log, &reader->options, values->rating))
+        return INMO_SEEN;
+    if (values->kind == INMO_POSITIVE && log->has_weight && (float)values->weight == 0) {
+        log->weightless_lines++;
+        return INMO_SEEN;
+    }
+    return values->kind;
+}
+
+enum inmo_status inmo_record_weigh(struct inmo_reader *reader, int64_t line, struct inmo_values *values, int *good,
+                                   struct inmo_error *error)
+{
+    switch ((enum inmo_weighing)reader->plan.columns.weighing) {
+    case INMO_UNWEIGHTED: return INMO_OK;
+    case INMO_WEIGHT_COUNT: values->weight = 1; break;
+    case INMO_WEIGHT_RATING: values->weight = values->rating; break;
+    case INMO_WEIGHT_COLUMN: break;
+    }
+    *good = values->weight >= 0 && values->weight <= INMO_WEIGHT_MOST;
+    if (*good)
+        return INMO_OK;
+    return inmo_record_bad(reader, line, error, "found the weight %.15g, expected a number from 0 to %g",
+                           values->weight, INMO_WEIGHT_MOST);
 }
 
 enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_field *user,
@@ -110,6 +130,8 @@ enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_
     if ((kind == INMO_POSITIVE ? inmo_log_add(log, reader->last_number, item_number, values->time, values->part)
                                : inmo_log_add_seen(log, reader->last_number, item_number, kind)) != 0)
         return inmo_fail_memory(error, "the log");
+    if (log->has_weight && kind == INMO_POSITIVE)
+        inmo_log_weigh_last(log, values->weight);
     return INMO_OK;
 }
 
@@ -139,8 +161,12 @@ static enum inmo_status parse_values(struct inmo_reader *reader, int64_t line,
                                inmo_show(shown, value->text, value->length));
     if (has[INMO_ROLE_EVENT])
         values->kind = inmo_record_event(reader, &field[INMO_ROLE_EVENT]);
+    value = &field[INMO_ROLE_WEIGHT];
+    if (has[INMO_ROLE_WEIGHT] && !inmo_parse_number(value->text, value->length, &values->weight))
+        return inmo_record_bad(reader, line, error, "found the weight %s, expected a number from 0 to %g",
+                               inmo_show(shown, value->text, value->length), INMO_WEIGHT_MOST);
     *good = 1;
-    return INMO_OK;
+    return inmo_record_weigh(reader, line, values, good, error);
 }
 
 enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
@@ -148,7 +174,7 @@ enum inmo_status inmo_record_add(struct inmo_reader *reader, int64_t line,
 {
     enum inmo_status status;
     const struct inmo_columns *columns = &reader->plan.columns;
-    struct inmo_values values = {0};
+    struct inmo_values values = {.weight = 1};
     int good;
     status = inmo_record_check_id(reader, line, &field[INMO_ROLE_USER], INMO_ROLE_USER, &good, error);
     if (good)

@@ -40,10 +40,14 @@ struct inmo_values {
     int64_t time;
     uint8_t part;
     enum inmo_kind kind;
+    double weight; /* if the plan has weights; a pair of weight 0 is only seen */
 };
 enum inmo_status inmo_record_keep(struct inmo_reader *reader, const struct inmo_field *user,
                                   const struct inmo_field *item, const struct inmo_values *values,
                                   struct inmo_error *error);
+/* Checks the weight, or takes it from where the plan says. *good is 0 for a bad line. */
+enum inmo_status inmo_record_weigh(struct inmo_reader *reader, int64_t line, struct inmo_values *values, int *good,
+                                   struct inmo_error *error);
 /* What the options say about a type of event. */
 enum inmo_kind inmo_record_event(const struct inmo_reader *reader, const struct inmo_field *type);
 

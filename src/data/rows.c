@@ -20,6 +20,7 @@ static void add_up(int64_t *offset, int32_t rows)
 
 void inmo_rows_free(struct inmo_rows *rows)
 {
+    inmo_free(rows->weight);
     inmo_free(rows->part);
     inmo_free(rows->time);
     inmo_free(rows->item);
@@ -71,8 +72,7 @@ static void move_interaction(struct inmo_rows *rows, int64_t to, int64_t from)
         rows->part[to] = rows->part[from];
 }
 
-/* Removes, in place, the interactions whose item is negative. */
-static void close_gaps(struct inmo_rows *rows)
+void inmo_rows_close_gaps(struct inmo_rows *rows)
 {
     int64_t kept = 0, e = 0;
     for (int32_t u = 0; u < rows->users; u++) {
@@ -111,7 +111,7 @@ enum inmo_status inmo_rows_cancel(struct inmo_rows *rows, const struct inmo_log 
             if (taken_by[rows->item[e]] == u)
                 rows->item[e] = -1;
     }
-    close_gaps(rows);
+    inmo_rows_close_gaps(rows);
     *cancelled = before - rows->offset[rows->users];
 done:
     inmo_free(taken_by);
@@ -145,7 +145,7 @@ enum inmo_status inmo_rows_merge(struct inmo_rows *rows, int64_t *merged, struct
                 rows->item[e] = -1;
             }
         }
-    close_gaps(rows);
+    inmo_rows_close_gaps(rows);
     *merged = before - rows->offset[rows->users];
 done:
     inmo_free(seen_at);
@@ -241,7 +241,7 @@ enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed,
         for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
             if (gone[u] || gone[users + (size_t)rows->item[e]])
                 rows->item[e] = -1;
-    close_gaps(rows);
+    inmo_rows_close_gaps(rows);
     *removed = before - rows->offset[rows->users];
 done:
     inmo_free(gone);
@@ -349,17 +349,20 @@ done:
     return status;
 }
 
-enum inmo_status inmo_rows_part(const struct inmo_rows *rows, uint8_t part, struct inmo_csr *csr,
+enum inmo_status inmo_rows_part(const struct inmo_rows *rows, uint8_t part, int with_weights, struct inmo_csr *csr,
                                 struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     int64_t *offset = inmo_alloc((size_t)rows->users + 1, sizeof *offset);
     int32_t *column = NULL;
+    float *weight = NULL;
     int64_t count = 0;
+    with_weights = with_weights && rows->weight;
     for (int64_t e = 0; e < rows->offset[rows->users]; e++)
         count += rows->part[e] == part;
     column = inmo_alloc((size_t)count, sizeof *column);
-    if (!offset || !column) {
+    weight = with_weights ? inmo_alloc((size_t)count, sizeof *weight) : NULL;
+    if (!offset || !column || (with_weights && !weight)) {
         status = inmo_fail_memory(error, "the parts of the data set");
         goto done;
     }
@@ -367,14 +370,19 @@ enum inmo_status inmo_rows_part(const struct inmo_rows *rows, uint8_t part, stru
     for (int32_t u = 0; u < rows->users; u++) {
         offset[u] = count;
         for (int64_t e = rows->offset[u]; e < rows->offset[u + 1]; e++)
-            if (rows->part[e] == part)
+            if (rows->part[e] == part) {
+                if (weight)
+                    weight[count] = rows->weight[e];
                 column[count++] = rows->item[e];
+            }
     }
     offset[rows->users] = count;
-    *csr = (struct inmo_csr){.rows = rows->users, .columns = rows->items, .offset = offset, .column = column};
+    *csr = (struct inmo_csr){rows->users, rows->items, offset, column, weight};
+    weight = NULL;
     column = NULL;
     offset = NULL;
 done:
+    inmo_free(weight);
     inmo_free(column);
     inmo_free(offset);
     return status;

@@ -20,6 +20,7 @@ struct inmo_rows {
     int32_t *item;    // (offset[users])
     int64_t *time;    // (offset[users]) or NULL
     uint8_t *part;    // (offset[users]) enum inmo_part of split.h, or NULL
+    float *weight;    // (offset[users]) once the rows are numbered (weights.h), or NULL
 };
 
 void inmo_rows_free(struct inmo_rows *rows);
@@ -27,6 +28,8 @@ void inmo_rows_free(struct inmo_rows *rows);
 /* The log by user, in the log's numbers, each row in the order of the log. */
 enum inmo_status inmo_rows_collect(const struct inmo_log *log, int with_time, int with_part, struct inmo_rows *rows,
                                    struct inmo_error *error);
+/* Removes, in place, the interactions whose item is negative. */
+void inmo_rows_close_gaps(struct inmo_rows *rows);
 /* Removes the pairs that seen has as INMO_CANCELLED. */
 enum inmo_status inmo_rows_cancel(struct inmo_rows *rows, const struct inmo_log *seen, int64_t *cancelled,
                                   struct inmo_error *error);
@@ -38,8 +41,9 @@ enum inmo_status inmo_rows_core(struct inmo_rows *rows, int k, int64_t *removed,
  * times. The orders map new numbers to those of the log; free them with inmo_free. */
 enum inmo_status inmo_rows_number(const struct inmo_log *log, struct inmo_rows *rows, int32_t **user_order,
                                   int32_t **item_order, struct inmo_error *error);
-/* Copies the interactions of one part; the rows must be ascending. csr owns its arrays. */
-enum inmo_status inmo_rows_part(const struct inmo_rows *rows, uint8_t part, struct inmo_csr *csr,
+/* Copies the interactions of one part, with their weights if there are any and they are asked for; the rows must be
+ * ascending. csr owns its arrays. */
+enum inmo_status inmo_rows_part(const struct inmo_rows *rows, uint8_t part, int with_weights, struct inmo_csr *csr,
                                 struct inmo_error *error);
 
 #endif

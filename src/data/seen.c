@@ -128,7 +128,7 @@ static enum inmo_status list_pairs(const struct inmo_log *seen, const struct sid
         written += settle_row(column + begin, count, rows->item + chosen, chosen_count, column + written);
     }
     offset[users] = written;
-    *list = (struct inmo_csr){users, items, offset, column};
+    *list = (struct inmo_csr){users, items, offset, column, NULL};
     offset = NULL;
     column = NULL;
 done:

@@ -120,7 +120,14 @@ static void sort_by_time(int32_t *order, int32_t *spare, int64_t n, const int64_
         memcpy(order, from, (size_t)n * sizeof *order);
 }
 
-enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split,
+/* The last ones to the test, as many before them to validation, but never the first. */
+static void label_last(uint8_t *part, const int32_t *order, int64_t n, int64_t last)
+{
+    for (int64_t j = 0; j < n; j++)
+        part[order[j]] = j == 0 || j < n - 2 * last ? INMO_TRAIN : j < n - last ? INMO_VALID : INMO_TEST;
+}
+
+enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split, int64_t last,
                                     struct inmo_error *error)
 {
     size_t longest = (size_t)longest_row(rows);
@@ -141,7 +148,10 @@ enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_sp
         }
         if (!sorted)
             sort_by_time(order, spare, n, time);
-        inmo_split_label(rows->part + rows->offset[u], order, n, split);
+        if (last > 0)
+            label_last(rows->part + rows->offset[u], order, n, last);
+        else
+            inmo_split_label(rows->part + rows->offset[u], order, n, split);
     }
 done:
     inmo_free(spare);

@@ -45,10 +45,11 @@ static inline int64_t inmo_share_of(int64_t share, int64_t n)
 enum inmo_status inmo_split_parse(const char *text, struct inmo_split *split, struct inmo_error *error);
 
 /* Of a user's n items, the first max(1, floor(train * n)) go to train, the last floor(test * n) to test, the rest
- * to valid. The order is that of a shuffle, or ascending time (equal times in log order). */
+ * to valid. The order is that of a shuffle, or ascending time (equal times in log order). With last > 0, the
+ * last ones are the test and as many before them valid, instead of shares; the first is always for training. */
 enum inmo_status inmo_split_by_seed(struct inmo_rows *rows, const struct inmo_split *split, uint64_t seed,
                                     struct inmo_error *error);
-enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split,
+enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_split *split, int64_t last,
                                     struct inmo_error *error);
 /* Moves the last floor(share * n) of each user's shuffled n training items to valid. */
 enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed,

@@ -2,6 +2,7 @@
 #include "data/stored.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,29 @@ enum inmo_status inmo_stored_ids(const struct inmo_tensorfile *file, const char 
     return INMO_OK;
 }
 
+/* PART.weight, if the file has it. */
+static enum inmo_status stored_weights(const struct inmo_tensorfile *file, const char *part, const char *path,
+                                       struct inmo_csr *csr, struct inmo_error *error)
+{
+    char name[32];
+    struct inmo_tensor weight;
+    const float *value;
+    enum inmo_status status;
+    snprintf(name, sizeof name, "%s.weight", part);
+    if (!inmo_tensorfile_has(file, name))
+        return INMO_OK;
+    status = inmo_tensorfile_get(file, name, INMO_F32, inmo_csr_count(csr), 0, &weight, error);
+    if (status != INMO_OK)
+        return status;
+    value = weight.data;
+    for (int64_t e = 0; e < weight.rows; e++)
+        if (!(value[e] > 0 && value[e] < INFINITY))
+            return inmo_fail(error, INMO_FORMAT, "%s: entry %" PRId64 " of %s is %g, expected a number above 0",
+                             path, e, name, (double)value[e]);
+    csr->weight = value;
+    return INMO_OK;
+}
+
 enum inmo_status inmo_stored_list(const struct inmo_tensorfile *file, const char *part, const char *path,
                                   int32_t users, int32_t items, struct inmo_csr *csr, struct inmo_error *error)
 {
@@ -76,7 +100,7 @@ enum inmo_status inmo_stored_list(const struct inmo_tensorfile *file, const char
                              name[1]);
     }
     *csr = (struct inmo_csr){.rows = users, .columns = items, .offset = at, .column = column};
-    return INMO_OK;
+    return stored_weights(file, part, path, csr, error);
 }
 
 enum inmo_status inmo_stored_seen(const struct inmo_tensorfile *file, const char *path, int32_t users,

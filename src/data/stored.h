@@ -10,7 +10,7 @@
 /* SIDE.offset and SIDE.text. path is for the message. */
 enum inmo_status inmo_stored_ids(const struct inmo_tensorfile *file, const char *side, const char *path,
                                  struct inmo_idmap *ids, struct inmo_error *error);
-/* PART.offset and PART.item. */
+/* PART.offset and PART.item, and PART.weight if the file has it. */
 enum inmo_status inmo_stored_list(const struct inmo_tensorfile *file, const char *part, const char *path,
                                   int32_t users, int32_t items, struct inmo_csr *csr, struct inmo_error *error);
 /* extra_users.*, extra_items.* and seen.*; nothing of them is touched where the file has none. */

@@ -330,6 +330,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     size_t list_count = 1;
     const struct inmo_csr *masked[] = {&data->valid, &data->later, &data->aside};
     struct inmo_leaks leaks;
+    struct inmo_csr plain[3];
     struct inmo_csr seen = {0};  // among the data set's own users and items
     size_t setting_count;
     const struct inmo_setting *settings = inmo_eval_settings(&setting_count);
@@ -392,6 +393,13 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     if (!is_test && model->refitted == INMO_REFIT_GRAPH)
         as_asked.linked = NULL; /* vectors have not seen this part, but links have: they are solved without it */
     inference_start = inmo_now();
+    for (size_t n = 0; n < list_count && !model->train.weight; n++) { /* it was trained without weights */
+        plain[n] = *lists[n];
+        plain[n].weight = NULL;
+        lists[n] = &plain[n];
+    }
+    if (model->train.weight && !data->train.weight)
+        inmo_note(hooks, INMO_NOTE, "the model was trained with weights and the data has none: all count alike");
     status = inmo_graph_build(data->users.count, data->items.count, lists, list_count, &run.graph, error);
     if (!status)
         status = inmo_model_bind(model, run.graph, &data->users, &data->items, &run.bound, error);

@@ -86,13 +86,14 @@ static int32_t gather(const struct weigher *weigher, int32_t u, float *score, st
     const struct inmo_graph *graph = weigher->weighing->scorer->graph;
     const struct inmo_csr *seen = weigher->weighing->seen;
     const int32_t *node = graph->neighbour + graph->offset[u];
+    const float *share = graph->share ? graph->share + graph->offset[u] : NULL;
     int32_t history = (int32_t)inmo_graph_degree(graph, u), walks = 0, links = 0, w = 0, l = 0, count = 0;
     if (weigher->walks) {
-        inmo_walks_add(weigher->walks, node, history, graph->users, &space->sums);
+        inmo_walks_add(weigher->walks, node, share, history, graph->users, &space->sums);
         walks = inmo_sums_collect(&space->sums, space->walk_item, space->walk_value);
     }
     if (weigher->links) {
-        inmo_links_add(weigher->links, node, history, graph->users, &space->sums);
+        inmo_links_add(weigher->links, node, share, history, graph->users, &space->sums);
         links = inmo_sums_collect(&space->sums, space->link_item, space->link_value);
     }
     for (int64_t e = seen->offset[u]; e < seen->offset[u + 1]; e++)

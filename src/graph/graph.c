@@ -8,8 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Merges the ascending rows of all lists into out (may be NULL), without repeats; returns the number of entries. */
-static int64_t merge_row(const struct inmo_csr *const *lists, size_t count, int32_t row, int32_t *out)
+/* Merges the ascending rows of all lists into out and weight (may be NULL), without repeats; returns the number of
+ * entries. */
+static int64_t merge_row(const struct inmo_csr *const *lists, size_t count, int32_t row, int32_t *out,
+                         float *weight)
 {
     enum { MOST_LISTS = 8 };
     int64_t at[MOST_LISTS], end[MOST_LISTS], written = 0;
@@ -28,9 +30,15 @@ static int64_t merge_row(const struct inmo_csr *const *lists, size_t count, int3
             }
         if (!found)
             return written;
+        if (weight)
+            weight[written] = 0;
         for (size_t l = 0; l < count; l++)
-            if (at[l] < end[l] && lists[l]->column[at[l]] == least)
+            if (at[l] < end[l] && lists[l]->column[at[l]] == least) {
+                float own = lists[l]->weight ? lists[l]->weight[at[l]] : 1;
+                if (weight && own > weight[written])
+                    weight[written] = own;
                 at[l]++;
+            }
         if (out)
             out[written] = least;
         written++;
@@ -43,7 +51,11 @@ enum inmo_status inmo_csr_union(int32_t users, int32_t items, const struct inmo_
     enum inmo_status status = INMO_OK;
     int64_t *offset = NULL;
     int32_t *column = NULL;
+    float *weight = NULL;
+    int weighted = 0;
 
+    for (size_t l = 0; l < count; l++)
+        weighted |= lists[l]->weight != NULL;
     offset = inmo_alloc((size_t)users + 1, sizeof *offset);
     if (!offset) {
         status = inmo_fail_memory(error, "a list of interactions");
@@ -52,31 +64,46 @@ enum inmo_status inmo_csr_union(int32_t users, int32_t items, const struct inmo_
     offset[0] = 0;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t u = 0; u < users; u++)
-        offset[u + 1] = merge_row(lists, count, u, NULL);
+        offset[u + 1] = merge_row(lists, count, u, NULL, NULL);
     for (int32_t u = 0; u < users; u++)
         offset[u + 1] += offset[u];
     column = inmo_alloc((size_t)offset[users], sizeof *column);
-    if (!column) {
+    weight = weighted ? inmo_alloc((size_t)offset[users], sizeof *weight) : NULL;
+    if (!column || (weighted && !weight)) {
         status = inmo_fail_memory(error, "a list of interactions");
         goto done;
     }
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t u = 0; u < users; u++)
-        merge_row(lists, count, u, column + offset[u]);
-    *merged = (struct inmo_csr){users, items, offset, column};
+        merge_row(lists, count, u, column + offset[u], weight ? weight + offset[u] : NULL);
+    *merged = (struct inmo_csr){users, items, offset, column, weight};
     offset = NULL;
     column = NULL;
+    weight = NULL;
 done:
+    inmo_free(weight);
     inmo_free(column);
     inmo_free(offset);
     return status;
 }
 
+double inmo_graph_strength(const struct inmo_graph *graph, int32_t node)
+{
+    double sum = 0;
+    if (!graph->weight)
+        return (double)inmo_graph_degree(graph, node);
+    for (int64_t e = graph->offset[node]; e < graph->offset[node + 1]; e++)
+        sum += graph->weight[e];
+    return sum;
+}
+
 static void fill_degrees(struct inmo_graph *graph)
 {
     for (int32_t v = 0; v < graph->nodes; v++) {
-        double degree = (double)inmo_graph_degree(graph, v);
-        degree = degree < 1 ? 1 : degree;
+        double degree = inmo_graph_strength(graph, v), count = (double)inmo_graph_degree(graph, v);
+        for (int64_t e = graph->offset[v]; graph->share && e < graph->offset[v + 1]; e++)
+            graph->share[e] = (float)(graph->weight[e] / (degree / count));
+        degree = count < 1 ? 1 : degree;
         graph->inverse_degree[v] = (float)(1 / degree);
         graph->root_degree[v] = (float)sqrt(degree);
         graph->inverse_root_degree[v] = (float)(1 / sqrt(degree));
@@ -98,12 +125,14 @@ static void fill_edges(struct inmo_graph *graph, const struct inmo_csr *list, in
     for (int32_t u = 0; u < users; u++)
         for (int64_t e = list->offset[u]; e < list->offset[u + 1]; e++) {
             graph->neighbour[e] = users + list->column[e];
+            if (graph->weight)
+                graph->weight[e] = graph->weight[cursor[list->column[e]]] = list->weight[e];
             graph->neighbour[cursor[list->column[e]]++] = u;
         }
 }
 
 /* Allocates a graph, without the arrays of a renumbered one; NULL if out of memory. */
-static struct inmo_graph *make_graph(int32_t users, int32_t items, int64_t edges)
+static struct inmo_graph *make_graph(int32_t users, int32_t items, int64_t edges, int weighted)
 {
     struct inmo_graph *graph = inmo_alloc_zero(1, sizeof *graph);
     size_t nodes = (size_t)users + (size_t)items;
@@ -115,11 +144,13 @@ static struct inmo_graph *make_graph(int32_t users, int32_t items, int64_t edges
     graph->edges = edges;
     graph->offset = inmo_alloc(nodes + 1, sizeof *graph->offset);
     graph->neighbour = inmo_alloc(2 * (size_t)edges, sizeof *graph->neighbour);
+    graph->weight = weighted ? inmo_alloc(2 * (size_t)edges, sizeof *graph->weight) : NULL;
+    graph->share = weighted ? inmo_alloc(2 * (size_t)edges, sizeof *graph->share) : NULL;
     graph->inverse_degree = inmo_alloc(nodes, sizeof(float));
     graph->inverse_root_degree = inmo_alloc(nodes, sizeof(float));
     graph->root_degree = inmo_alloc(nodes, sizeof(float));
     if (!graph->offset || !graph->neighbour || !graph->inverse_degree || !graph->inverse_root_degree ||
-        !graph->root_degree) {
+        !graph->root_degree || (weighted && (!graph->weight || !graph->share))) {
         inmo_graph_free(graph);
         return NULL;
     }
@@ -142,7 +173,7 @@ enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inm
     status = inmo_csr_union(users, items, lists, count, &list, error);
     if (status)
         goto done;
-    graph = make_graph(users, items, inmo_csr_count(&list));
+    graph = make_graph(users, items, inmo_csr_count(&list), list.weight != NULL);
     cursor = inmo_alloc((size_t)items, sizeof *cursor);
     if (!graph || !cursor) {
         status = inmo_fail_memory(error, "the interaction graph");
@@ -168,15 +199,19 @@ static void fill_side(const struct inmo_graph *graph, int32_t first, int32_t cou
     memcpy(cursor, out->offset + first, (size_t)count * sizeof *cursor);
     for (int32_t v = from; v < end; v++) {
         int32_t old = out->origin[v];
-        for (int64_t e = graph->offset[old]; e < graph->offset[old + 1]; e++)
-            out->neighbour[cursor[out->place[graph->neighbour[e]] - first]++] = v;
+        for (int64_t e = graph->offset[old]; e < graph->offset[old + 1]; e++) {
+            int64_t at = cursor[out->place[graph->neighbour[e]] - first]++;
+            out->neighbour[at] = v;
+            if (out->weight)
+                out->weight[at] = graph->weight[e];
+        }
     }
 }
 
 enum inmo_status inmo_graph_renumber(const struct inmo_graph *graph, const int32_t *node, struct inmo_graph **out,
                                      struct inmo_error *error)
 {
-    struct inmo_graph *made = make_graph(graph->users, graph->items, graph->edges);
+    struct inmo_graph *made = make_graph(graph->users, graph->items, graph->edges, graph->weight != NULL);
     size_t nodes = (size_t)graph->nodes;
     int64_t *cursor = inmo_alloc(nodes, sizeof *cursor);
     if (made) {
@@ -211,6 +246,8 @@ void inmo_graph_free(struct inmo_graph *graph)
     inmo_free(graph->root_degree);
     inmo_free(graph->inverse_root_degree);
     inmo_free(graph->inverse_degree);
+    inmo_free(graph->share);
+    inmo_free(graph->weight);
     inmo_free(graph->neighbour);
     inmo_free(graph->offset);
     inmo_free(graph);

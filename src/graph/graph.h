@@ -3,6 +3,8 @@
  *     node v < users is user v; node users + i is item i
  *     neighbours of v: neighbour[offset[v]] .. neighbour[offset[v + 1] - 1], ascending
  *
+ * With weights (docs/math.md, "Weights and time") an edge has the same one in both directions, and what is called
+ * degree in the arrays below is the sum of a node's weights; inmo_graph_degree is still the number of neighbours.
  * One array holds both directions, so a product with the symmetric adjacency matrix is one pass. */
 #ifndef INMO_GRAPH_GRAPH_H
 #define INMO_GRAPH_GRAPH_H
@@ -15,6 +17,8 @@ struct inmo_graph {
     int64_t edges;
     int64_t *offset;             // (nodes + 1)
     int32_t *neighbour;          // (2 edges)
+    float *weight;               // (2 edges) above 0; NULL: all are 1
+    float *share;                // (2 edges) weight / mean weight of the row's node; NULL as weight
     float *inverse_degree;       // (nodes) 1 / max(degree, 1)
     float *inverse_root_degree;  // (nodes) 1 / sqrt(max(degree, 1))
     float *root_degree;          // (nodes) sqrt(max(degree, 1))
@@ -36,7 +40,16 @@ static inline int64_t inmo_graph_degree(const struct inmo_graph *graph, int32_t 
     return graph->offset[node + 1] - graph->offset[node];
 }
 
-/* Builds the union of some interaction lists over the same users and items; a list without arrays is empty. */
+/* The sum of a node's weights: its degree where there are none. */
+double inmo_graph_strength(const struct inmo_graph *graph, int32_t node);
+/* Their mean; the node must have neighbours. */
+static inline double inmo_graph_mean(const struct inmo_graph *graph, int32_t node)
+{
+    return inmo_graph_strength(graph, node) / (double)inmo_graph_degree(graph, node);
+}
+
+/* Builds the union of some interaction lists over the same users and items; a list without arrays is empty. With
+ * weights, if a list has them: an edge has the largest of its lists, 1 in a list without. */
 enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
                                   struct inmo_graph **graph, struct inmo_error *error);
 /* The graph renumbered: node[p] is the node that gets number p; users and items stay in their ranges. graph must

@@ -38,7 +38,7 @@ void inmo_svd_free(struct inmo_svd *svd)
     inmo_free(svd);
 }
 
-/* out[v] = Σ_{w in N_v} x[w - from_first], v in [first, first + count), with D^-1/2 on both sides when
+/* out[v] = Σ_{w in N_v} A_vw x[w - from_first], v in [first, first + count), with D^-1/2 on both sides when
  * normalised. */
 static void multiply(const struct inmo_graph *graph, int normalised, int32_t first, int32_t count, const float *x,
                      int columns, float *out)
@@ -51,6 +51,8 @@ static void multiply(const struct inmo_graph *graph, int normalised, int32_t fir
         for (int64_t e = graph->offset[first + n]; e < graph->offset[first + n + 1]; e++) {
             const float *row = x + (size_t)(graph->neighbour[e] - from_first) * (size_t)columns;
             float weight = normalised ? graph->inverse_root_degree[graph->neighbour[e]] : 1;
+            if (graph->weight)
+                weight *= graph->weight[e];
             for (int j = 0; j < columns; j++)
                 sum[j] += weight * row[j];
         }

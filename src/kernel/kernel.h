@@ -44,7 +44,7 @@ static inline int inmo_half_fits(int dim)
 
 /* Sparse times dense: for each requested node v
  *
- *     out[v] = scale[v] * ( extra(v) + Σ_{w in neighbours of v, not dropped} weight[w] * x[row(w)] ) + plus(v)
+ *     out[v] = scale[v] * ( extra(v) + Σ_{neighbours w of v, not dropped} edge[vw] weight[w] x[row(w)] ) + plus(v)
  *
  * where row(w) is w or position[w]; neighbours with a negative position are skipped. Sums are in float, whatever
  * the storage of x and out. */
@@ -55,6 +55,7 @@ struct inmo_gather {
     const uint32_t *half;     // (rows, dim / 2) the same in half precision
     const int32_t *position;  // (nodes) or NULL
     const float *weight;      // (nodes) or NULL for 1
+    const float *edge;        // (2 edges) or NULL for 1
     const float *scale;       // (nodes) or NULL for 1
     const float *extra_user;  // (dim) first term of the rows of users; NULL: none
     const float *extra_item;  // (dim) the same for items

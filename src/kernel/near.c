@@ -17,11 +17,13 @@ void inmo_near_of(const struct inmo_near *near, int32_t i, float *sum, int32_t *
         float weight = near->user_weight ? near->user_weight[u] : 1;
         if (near->most > 0 && inmo_graph_degree(graph, u) > near->most)
             continue;
+        if (near->edge)
+            weight *= near->edge[e];
         for (int64_t f = graph->offset[u]; f < graph->offset[u + 1]; f++) {
             int32_t j = graph->neighbour[f] - users;
             if (sum[j] == 0)
                 met[count++] = j;
-            sum[j] += weight;
+            sum[j] += near->edge ? weight * near->edge[f] : weight;
         }
     }
     top->count = 0;

@@ -17,6 +17,7 @@ struct inmo_near {
     /* Similarity of items i and j from the summed weight of their common users. Called from several threads. */
     float (*alike)(const void *context, float common, int32_t i, int32_t j);
     const void *context;
+    const float *edge;  // (2 edges) a common user counts edge[ui] edge[uj] times; NULL: once
 };
 
 /* The nearest of item i, sorted, -1 where there are fewer. sum (items) is zero before and after; met has room for

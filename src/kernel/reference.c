@@ -45,7 +45,7 @@ void inmo_gather_reference(const struct inmo_gather *job)
             for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
                 int32_t w = graph->neighbour[e], row = job->position ? job->position[w] : w;
                 if (row >= 0 && term_kept(job, v, w))
-                    sum += (job->weight ? (double)job->weight[w] : 1) *
+                    sum += (job->edge ? (double)job->edge[e] : 1) * (job->weight ? (double)job->weight[w] : 1) *
                            (job->half ? half_number(job->half + (int64_t)row * job->dim / 2, j)
                                       : (double)job->x[(int64_t)row * job->dim + j]);
             }

@@ -25,6 +25,7 @@ static int32_t block_users(int32_t negatives)
 
 void inmo_listwise_free(struct inmo_listwise *listwise)
 {
+    inmo_free(listwise->strength);
     inmo_free(listwise->term);
     inmo_free(listwise->sum);
     inmo_free(listwise->block);
@@ -66,13 +67,16 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
     made.block = inmo_alloc(GROUPS * (size_t)block_users(negatives) * (d + m), sizeof(float));
     made.sum = inmo_alloc(GROUPS * m * d, sizeof(float));
     made.term = inmo_alloc((size_t)made.batch, sizeof *made.term);
+    made.strength = graph->weight ? inmo_alloc(users, sizeof *made.strength) : NULL;
     if (!made.who || !made.drawn || !made.order || !made.eligible || !made.rest || !made.in_batch ||
-        !made.negative || !made.block || !made.sum || !made.term)
+        !made.negative || !made.block || !made.sum || !made.term || (graph->weight && !made.strength))
         status = inmo_fail_memory(error, "the listwise loss");
     if (status) {
         inmo_listwise_free(&made);
         return status;
     }
+    for (int32_t u = 0; made.strength && u < graph->users; u++)
+        made.strength[u] = inmo_graph_strength(graph, u);
     for (int32_t u = 0; u < graph->users; u++)
         if (inmo_graph_degree(graph, inmo_graph_place(graph, u)) > 0)
             made.eligible[made.eligible_count++] = inmo_graph_place(graph, u);
@@ -127,10 +131,19 @@ static inline struct judged judge(const struct inmo_listwise *listwise, int32_t 
     return (struct judged){gap, 1 / (1 + exp(-gap))};
 }
 
-/* 1 / (d_u B): the weight of one positive of the user. */
-static inline double share_of(const struct inmo_listwise *listwise, int32_t u)
+/* w_ui / (d_u B): the weight of one positive of the user, edge e of either of them; d_u is the sum of w_uj. */
+static inline double share_of(const struct inmo_listwise *listwise, int32_t u, int64_t e)
 {
-    return 1 / ((double)inmo_graph_degree(listwise->graph, u) * listwise->count);
+    const struct inmo_graph *graph = listwise->graph;
+    if (!graph->weight)
+        return 1 / ((double)inmo_graph_degree(graph, u) * listwise->count);
+    return graph->weight[e] / (listwise->strength[u] * listwise->count);
+}
+
+/* w_ui / d_u */
+static inline float norm_of(const struct inmo_graph *graph, int32_t u, int64_t e)
+{
+    return graph->weight ? graph->weight[e] * graph->inverse_degree[u] : graph->inverse_degree[u];
 }
 
 /* One user: turns the scores of the negatives into their gradients, and adds the positives' gradient to the user.
@@ -143,7 +156,7 @@ static double judge_user(struct inmo_listwise *listwise, int32_t n, const float 
     size_t d = (size_t)listwise->dim;
     const float *row = r + (size_t)u * d;
     float *gradient = dr + (size_t)u * d;
-    double factor = 1 / listwise->temperature, highest, sum, spread = 0, loss = 0, share = share_of(listwise, u);
+    double factor = 1 / listwise->temperature, highest, sum, spread = 0, loss = 0;
     /* All that follows uses differences of logarithms, so that widely spread scores neither overflow nor divide by
      * zero. */
     highest = factor * kernels->largest(listwise->negatives, score);
@@ -156,6 +169,7 @@ static double judge_user(struct inmo_listwise *listwise, int32_t n, const float 
     for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
         const float *item = r + (size_t)graph->neighbour[e] * d;
         struct judged judged = judge(listwise, u, row, item);
+        double share = share_of(listwise, u, e);
         loss += share * (fmax(judged.gap, 0) + log1p(exp(-fabs(judged.gap))));
         spread += share * judged.missed;
         kernels->add_scaled(listwise->dim, (float)(-share * factor * judged.missed), item, gradient);
@@ -188,7 +202,7 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
         inmo_kernels()->add_scaled(dim, 1, user + (size_t)n * d, dr + (size_t)listwise->who[first + n] * d);
 }
 
-/* dr_i = -Σ_{u in N_i, in the batch} missed_ui / (d_u B T) r_u + 2 λ/B Σ_u 1/d_u r_i */
+/* dr_i = -Σ_{u in N_i, in the batch} w_ui missed_ui / (d_u B T) r_u + 2 λ/B Σ_u w_ui/d_u r_i */
 static void pull_items(const struct inmo_listwise *listwise, const float *r, float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
@@ -207,9 +221,9 @@ static void pull_items(const struct inmo_listwise *listwise, const float *r, flo
                 continue;
             kernels->add_scaled(
                 listwise->dim,
-                (float)(-share_of(listwise, u) * factor * judge(listwise, u, user, r + (size_t)v * d).missed), user,
-                sum);
-            norms += graph->inverse_degree[u];
+                (float)(-share_of(listwise, u, e) * factor * judge(listwise, u, user, r + (size_t)v * d).missed),
+                user, sum);
+            norms += norm_of(graph, u, e);
         }
         if (listwise->l2 > 0)
             kernels->add_scaled(listwise->dim, (float)(2 * listwise->l2 / listwise->count * norms),
@@ -225,7 +239,7 @@ void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, 
         double sum = v < graph->users ? listwise->in_batch[v] : 0;
         for (int64_t e = graph->offset[v]; v >= graph->users && e < graph->offset[v + 1]; e++)
             if (listwise->in_batch[graph->neighbour[e]])
-                sum += graph->inverse_degree[graph->neighbour[e]];
+                sum += norm_of(graph, graph->neighbour[e], e);
         weight[v] = (float)(factor / listwise->count * sum);
     }
 }

@@ -4,6 +4,8 @@
  *     loss = 1/B Σ_u 1/d_u Σ_{i in N_u} ( log( e^{s_ui/T} + Σ_j e^{s_uj/T} ) - s_ui/T ),   j the shared negatives
  *          + λ/B Σ_u ( ‖r_u‖² + 1/d_u Σ_{i in N_u} ‖r_i‖² )
  *
+ * With weights, 1/d_u is w_ui / Σ_j w_uj: the share of i among what the user chose.
+ *
  * Drawing one positive per user would cost the same products with the negatives and the same passes over the
  * graph, but learn from one interaction instead of d_u. An epoch visits every user once, in users / batch steps,
  * each a pass over the whole graph. most_steps bounds their number (the batch grows with the users), so an epoch
@@ -36,6 +38,7 @@ struct inmo_listwise {
     float *block;       // (GROUPS, block users, dim + negatives) copies and scores
     float *sum;         // (GROUPS, negatives, dim) gradients of the negatives
     double *term;       // (batch)
+    double *strength;   // (users) sum of w_ui; NULL: no weights
 };
 
 enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps,

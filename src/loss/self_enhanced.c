@@ -47,7 +47,7 @@ static enum inmo_status list_interactions(const struct inmo_binding *binding, st
         }
         offset[rows] = count;
     }
-    *list = (struct inmo_csr){rows, columns, offset, column};
+    *list = (struct inmo_csr){rows, columns, offset, column, NULL};
     return INMO_OK;
 }
 

@@ -199,10 +199,8 @@ void inmo_model_free(struct inmo_model *model)
         inmo_free((void *)model->extra_items.offset);
         inmo_free((void *)model->extra_users.text);
         inmo_free((void *)model->extra_users.offset);
-        inmo_free((void *)model->valid.column);
-        inmo_free((void *)model->valid.offset);
-        inmo_free((void *)model->train.column);
-        inmo_free((void *)model->train.offset);
+        inmo_csr_free(&model->valid);
+        inmo_csr_free(&model->train);
         inmo_free((void *)model->items.text);
         inmo_free((void *)model->items.offset);
         inmo_free((void *)model->users.text);

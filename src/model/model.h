@@ -51,6 +51,12 @@ static inline int inmo_kind_offers_unchosen(const struct inmo_model_kind *kind)
     return kind->system ? kind->system->new_items : kind->provider->templates;
 }
 
+/* Whether it heeds the weights of interactions. Others are trained without them. */
+static inline int inmo_kind_takes_weights(const struct inmo_model_kind *kind)
+{
+    return kind->system ? kind->system->weights : !kind->head && kind->provider->weights && kind->backbone->weights;
+}
+
 /* Whether walks and links can be added to the score: it must be a dot product. */
 static inline int inmo_kind_takes_walks(const struct inmo_model_kind *kind)
 {

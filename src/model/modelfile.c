@@ -58,7 +58,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
     char links[48], link_neighbours[16], link_ridge[48], link_share[48], link_popularity[48];
-    struct inmo_tensor tensor[22 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    struct inmo_tensor tensor[24 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[21] = {
         {"model", model->kind->name},
@@ -107,6 +107,10 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     tensor[count++] = vector("train.item", INMO_I32, inmo_csr_count(&model->train), model->train.column);
     tensor[count++] = vector("valid.offset", INMO_I64, (int64_t)model->users.count + 1, model->valid.offset);
     tensor[count++] = vector("valid.item", INMO_I32, inmo_csr_count(&model->valid), model->valid.column);
+    if (model->train.weight)
+        tensor[count++] = vector("train.weight", INMO_F32, inmo_csr_count(&model->train), model->train.weight);
+    if (model->valid.weight)
+        tensor[count++] = vector("valid.weight", INMO_F32, inmo_csr_count(&model->valid), model->valid.weight);
     if (model->seen.offset) {
         const struct inmo_idmap *side[2] = {&model->extra_users, &model->extra_items};
         tensor[count++] = vector("extra_users.offset", INMO_I64, (int64_t)side[0]->count + 1, side[0]->offset);

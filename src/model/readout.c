@@ -8,8 +8,8 @@
 void inmo_readout_scales(const struct inmo_graph *graph, double popularity, float *scale)
 {
     for (int32_t i = 0; i < graph->items; i++) {
-        int64_t degree = inmo_graph_degree(graph, graph->users + i);
-        scale[i] = (float)pow(degree > 0 ? (double)degree : 1, popularity);
+        double degree = inmo_graph_strength(graph, graph->users + i);
+        scale[i] = (float)pow(degree > 0 ? degree : 1, popularity);
     }
 }
 

@@ -70,8 +70,10 @@ struct inmo_composition {
     int32_t own_row;      /* its row in a lookup table, or -1 */
     const int32_t *node;  // (count)
     int32_t count;
-    int32_t usable; /* neighbours with a row in the whole history; node may list only some of them */
-    int with_base;  /* 0: compute only what the listed neighbours add */
+    int32_t usable;       /* neighbours with a row in the whole history; node may list only some of them */
+    int with_base;        /* 0: compute only what the listed neighbours add */
+    const float *weight;  // (count) of the listed neighbours; NULL: 1
+    double mean;          /* of the weights of the whole history; 1 without weights */
 };
 
 struct inmo_provider_state;
@@ -87,6 +89,7 @@ struct inmo_provider {
     /* Name of the model whose trained embeddings are the rows, which stay frozen; NULL: rows are trained. */
     const char *frozen_from;
     int base_rows; /* rows of dim numbers that base() fills for each side */
+    int weights;   /* 1: its sums heed the weights of edges; a table's have none to heed */
     int additive;  /* 1: compose is a sum of one term for each neighbour and one that depends on none */
     /* Sets *part to part n of its weights (parameters besides its rows) and returns 1; returns 0 after the last.
      * NULL: no weights. */
@@ -129,8 +132,10 @@ struct inmo_fold {
     const float *e;       // (dim)
     const int32_t *node;  // (count)
     int32_t count, degree;
-    float *space;  // (INMO_FOLD_SPACE dim)
-    int is_item;   /* 1: its neighbours are users */
+    const float *weight;  // (count) of the listed nodes; NULL: 1
+    double strength;      /* sum of the weights of the whole history; degree without weights */
+    float *space;         // (INMO_FOLD_SPACE dim)
+    int is_item;          /* 1: its neighbours are users */
 };
 enum { INMO_FOLD_SPACE = 4 };
 
@@ -138,6 +143,7 @@ struct inmo_backbone_state;
 struct inmo_backbone {
     const char *name;
     int needs_all;
+    int weights;            /* 1: it heeds the weights of edges, or looks at none */
     int passes_through;     /* 1: r is e */
     int reads_output;       /* 1: backward needs r as forward returned it */
     int regularises_output; /* 1: L2 applies to r, whatever the provider says */

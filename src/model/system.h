@@ -28,6 +28,7 @@ struct inmo_history {
     int32_t count, first;
     const int32_t *node;  // (count)
     const float *r;       // the representation, for models with a head; NULL for systems
+    const float *weight;  // (count) NULL: 1
 };
 static inline int32_t inmo_history_item(const struct inmo_history *history, int32_t n)
 {
@@ -67,6 +68,7 @@ struct inmo_system {
     int personal;  /* 0: all users get the same scores */
     int new_users; /* 1: serves any user with a history */
     int new_items; /* 1: recommends items that were not in the training data */
+    int weights;   /* 1: it heeds the weights of interactions */
     /* 1: the score is a sum over the history, so it can be split, and one item alone finds similar items */
     int additive;
     int users; /* best number of users to score at once */

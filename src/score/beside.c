@@ -1,6 +1,8 @@
 /* beside.c - see beside.h. */
 #include "score/beside.h"
 
+#include <math.h>
+
 void inmo_beside_free(struct inmo_beside *beside)
 {
     inmo_walks_free(beside->walks);
@@ -31,18 +33,18 @@ int64_t inmo_beside_most(const struct inmo_beside *beside, const int32_t *node, 
     return most < beside->graph->items ? most : beside->graph->items;
 }
 
-int32_t inmo_beside_collect(const struct inmo_beside *beside, const int32_t *node, int32_t count, int32_t first,
-                            struct inmo_sums *sums, int32_t *item, float *value)
+int32_t inmo_beside_collect(const struct inmo_beside *beside, const int32_t *node, const float *share,
+                            int32_t count, int32_t first, struct inmo_sums *sums, int32_t *item, float *value)
 {
     if (beside->walks)
-        inmo_walks_add(beside->walks, node, count, first, sums);
+        inmo_walks_add(beside->walks, node, share, count, first, sums);
     if (beside->links)
-        inmo_links_add(beside->links, node, count, first, sums);
+        inmo_links_add(beside->links, node, share, count, first, sums);
     return inmo_sums_collect(sums, item, value);
 }
 
-double inmo_beside_between(const struct inmo_beside *beside, int32_t j, int32_t i)
+double inmo_beside_between(const struct inmo_beside *beside, int32_t j, float share, int32_t i)
 {
-    return (beside->walks ? (double)inmo_walks_between(beside->walks, j, i) : 0) +
-           (beside->links ? (double)inmo_links_between(beside->links, j, i) : 0);
+    return (beside->walks ? (double)share * inmo_walks_between(beside->walks, j, i) : 0) +
+           (beside->links ? sqrt((double)share) * inmo_links_between(beside->links, j, i) : 0);
 }

@@ -21,11 +21,12 @@ void inmo_beside_need(const struct inmo_beside *beside, const int32_t *node, int
                       struct inmo_sums *sums);
 /* At most so many items get something from this history. */
 int64_t inmo_beside_most(const struct inmo_beside *beside, const int32_t *node, int32_t count, int32_t first);
-/* What a history adds to scores: value[n] to item[n], ascending. item and value have room for inmo_beside_most
+/* share (count): of each item in the history, mean 1; NULL: 1.
+ * What a history adds to scores: value[n] to item[n], ascending. item and value have room for inmo_beside_most
  * entries. Returns how many there are. */
-int32_t inmo_beside_collect(const struct inmo_beside *beside, const int32_t *node, int32_t count, int32_t first,
-                            struct inmo_sums *sums, int32_t *item, float *value);
-/* What item j of a history adds to the score of item i. */
-double inmo_beside_between(const struct inmo_beside *beside, int32_t j, int32_t i);
+int32_t inmo_beside_collect(const struct inmo_beside *beside, const int32_t *node, const float *share,
+                            int32_t count, int32_t first, struct inmo_sums *sums, int32_t *item, float *value);
+/* What item j of a history, of such a share in it, adds to the score of item i. */
+double inmo_beside_between(const struct inmo_beside *beside, int32_t j, float share, int32_t i);
 
 #endif

@@ -25,7 +25,9 @@ struct solver {
     int32_t *head;                /* (users) last entry of the user, -1: none; -1 between items */
     int32_t *met;                 /* (2 ENTRIES) users with an entry */
     int32_t *before, *neighbour;  // (2 ENTRIES) the user's entry before this one; whose it is
+    float *entry_root;            // (2 ENTRIES) x of the entry; NULL: 1
     int32_t *own;                 // (k) the neighbours of one user
+    float *own_root;              // (k) x of each; NULL: 1
     float *gram, *system;         // (k, k)
     float *common;                // (k) G_Ji
 };
@@ -37,6 +39,7 @@ struct solving {
     const uint8_t *only;
     float *user_weight;  // (users) w_u; 0: left out
     float *norm;         // (items) G_ii^1/2
+    float *root;         // (2 edges) x_ui = w_ui^1/2; NULL: 1
     struct inmo_near near;
     int64_t *begin;             // (items + 1) where the neighbours of an item are kept
     int32_t *nearest;           // -1: fewer
@@ -85,6 +88,8 @@ static void count_common(const struct solving *solving, struct solver *solver, c
             if (solver->head[u] < 0)
                 solver->met[users++] = u;
             solver->neighbour[entries] = p;
+            if (solver->entry_root)
+                solver->entry_root[entries] = solving->root[e];
             solver->before[entries] = solver->head[u];
             solver->head[u] = entries++;
         }
@@ -93,13 +98,20 @@ static void count_common(const struct solving *solving, struct solver *solver, c
     for (int32_t n = 0; n < users; n++) {
         float weight = solving->user_weight[solver->met[n]] / (float)rate;
         int32_t count = 0;
-        for (int32_t e = solver->head[solver->met[n]]; e >= 0; e = solver->before[e])
+        for (int32_t e = solver->head[solver->met[n]]; e >= 0; e = solver->before[e]) {
+            if (solver->own_root)
+                solver->own_root[count] = solver->entry_root[e];
             solver->own[count++] = solver->neighbour[e];
+        }
         solver->head[solver->met[n]] = -1;
         for (int32_t a = 0; a < count; a++) { /* own is descending, so these are below the diagonal */
             float *row = solver->gram + (size_t)solver->own[a] * (size_t)m;
-            for (int32_t b = a + 1; b < count; b++)
-                row[solver->own[b]] += weight;
+            if (solver->own_root)
+                for (int32_t b = a + 1; b < count; b++)
+                    row[solver->own[b]] += weight * solver->own_root[a] * solver->own_root[b];
+            else
+                for (int32_t b = a + 1; b < count; b++)
+                    row[solver->own[b]] += weight;
         }
     }
 }
@@ -124,7 +136,7 @@ static void solve_item(void *context, int32_t i, float *sum, int32_t *met)
     for (int r = 0; r < solving->rules; r++) {
         const struct inmo_link_rule *rule = solving->rule + r;
         float *weight = solving->weight[r] + solving->begin[i];
-        double end = pow((double)inmo_graph_degree(graph, graph->users + i), rule->popularity);
+        double end = pow(inmo_graph_strength(graph, graph->users + i), rule->popularity);
         memcpy(solver->system, solver->gram, (size_t)m * (size_t)m * sizeof *solver->system);
         for (int32_t p = 0; p < m; p++) {
             double own = (double)solving->norm[nearest[p]] * solving->norm[nearest[p]];
@@ -145,7 +157,9 @@ static void free_solvers(struct solving *solving)
         inmo_free(solver->common);
         inmo_free(solver->system);
         inmo_free(solver->gram);
+        inmo_free(solver->own_root);
         inmo_free(solver->own);
+        inmo_free(solver->entry_root);
         inmo_free(solver->neighbour);
         inmo_free(solver->before);
         inmo_free(solver->met);
@@ -166,11 +180,14 @@ static int make_solvers(struct solving *solving)
         solver->before = inmo_alloc(2 * ENTRIES, sizeof *solver->before);
         solver->neighbour = inmo_alloc(2 * ENTRIES, sizeof *solver->neighbour);
         solver->own = inmo_alloc(k, sizeof *solver->own);
+        solver->entry_root = solving->root ? inmo_alloc(2 * ENTRIES, sizeof *solver->entry_root) : NULL;
+        solver->own_root = solving->root ? inmo_alloc(k, sizeof *solver->own_root) : NULL;
         solver->gram = inmo_alloc(k * k, sizeof *solver->gram);
         solver->system = inmo_alloc(k * k, sizeof *solver->system);
         solver->common = inmo_alloc(k, sizeof *solver->common);
         if (!solver->head || !solver->met || !solver->before || !solver->neighbour || !solver->own ||
-            !solver->gram || !solver->system || !solver->common)
+            !solver->gram || !solver->system || !solver->common ||
+            (solving->root && (!solver->entry_root || !solver->own_root)))
             return -1;
         memset(solver->head, 0xff, users * sizeof *solver->head);
     }
@@ -184,8 +201,11 @@ static int weigh(struct solving *solving)
     double sum = 0, edges = 0;
     solving->user_weight = inmo_alloc_zero((size_t)graph->users, sizeof *solving->user_weight);
     solving->norm = inmo_alloc((size_t)graph->items, sizeof *solving->norm);
-    if (!solving->user_weight || !solving->norm)
+    solving->root = graph->weight ? inmo_alloc(2 * (size_t)graph->edges, sizeof *solving->root) : NULL;
+    if (!solving->user_weight || !solving->norm || (graph->weight && !solving->root))
         return -1;
+    for (int64_t e = 0; solving->root && e < 2 * graph->edges; e++)
+        solving->root[e] = sqrtf(graph->weight[e]);
     for (int32_t u = 0; u < graph->users; u++) {
         double degree = (double)inmo_graph_degree(graph, u);
         if (degree > 0 && degree <= INMO_WALK_MOST) {
@@ -201,7 +221,7 @@ static int weigh(struct solving *solving)
     for (int32_t i = 0; i < graph->items; i++) {
         double own = 0;
         for (int64_t e = graph->offset[graph->users + i]; e < graph->offset[graph->users + i + 1]; e++)
-            own += solving->user_weight[graph->neighbour[e]];
+            own += (double)solving->user_weight[graph->neighbour[e]] * (graph->weight ? graph->weight[e] : 1);
         solving->norm[i] = own > 0 ? (float)sqrt(own) : 1;
     }
     return 0;
@@ -260,6 +280,7 @@ static enum inmo_status prepare(struct solving *solving, struct inmo_error *erro
         return inmo_fail_memory(error, "the links between items");
     memset(solving->nearest, 0xff, room * sizeof *solving->nearest);
     solving->near.user_weight = solving->user_weight;
+    solving->near.edge = solving->root;
     return INMO_OK;
 }
 
@@ -270,7 +291,7 @@ enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const stru
     struct solving solving = {
         .graph = graph, .rule = rule, .rules = rules < MOST_RULES ? rules : MOST_RULES, .only = only};
     enum inmo_status status;
-    solving.near = (struct inmo_near){graph, rule->k, NULL, INMO_WALK_MOST, cosine, &solving};
+    solving.near = (struct inmo_near){graph, rule->k, NULL, INMO_WALK_MOST, cosine, &solving, NULL};
     status = prepare(&solving, error);
     if (!status) {
         inmo_blas_hold(); /* the items run in parallel instead */
@@ -292,6 +313,7 @@ enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const stru
         inmo_free(solving.weight[r]);
     inmo_free(solving.nearest);
     free_solvers(&solving);
+    inmo_free(solving.root);
     inmo_free(solving.norm);
     inmo_free(solving.user_weight);
     inmo_free(solving.begin);

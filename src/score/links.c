@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "score/link_solve.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { AHEAD = 4 };
@@ -114,18 +115,19 @@ enum inmo_status inmo_links_bind(const struct inmo_model *model, const struct in
 
 /* ---- Use ----------------------------------------------------------------------------------------------------- */
 
-void inmo_links_add(const struct inmo_links *links, const int32_t *node, int32_t count, int32_t first,
-                    struct inmo_sums *sums)
+void inmo_links_add(const struct inmo_links *links, const int32_t *node, const float *share, int32_t count,
+                    int32_t first, struct inmo_sums *sums)
 {
     for (int32_t n = 0; n < count; n++) {
         int32_t j = node[n] - first;
+        float factor = share ? links->factor * sqrtf(share[n]) : links->factor;
         if (n + AHEAD < count) { /* rows lie anywhere: asks the memory for one that will be read soon */
             int64_t next = links->offset[node[n + AHEAD] - first];
             __builtin_prefetch(links->item + next);
             __builtin_prefetch(links->weight + next);
         }
         for (int64_t e = links->offset[j]; e < links->offset[j + 1]; e++)
-            inmo_sums_add(sums, links->item[e], links->factor * links->weight[e]);
+            inmo_sums_add(sums, links->item[e], factor * links->weight[e]);
     }
 }
 

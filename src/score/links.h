@@ -11,9 +11,10 @@
 enum inmo_status inmo_links_bind(const struct inmo_model *model, const struct inmo_model_binding *bound,
                                  const struct inmo_hooks *hooks, struct inmo_links **links,
                                  struct inmo_error *error);
-/* Adds what the items of a history (node[n] - first) say. */
-void inmo_links_add(const struct inmo_links *links, const int32_t *node, int32_t count, int32_t first,
-                    struct inmo_sums *sums);
+/* Adds what the items of a history (node[n] - first) say, each as often as the root of its share of the history
+ * (NULL: 1). */
+void inmo_links_add(const struct inmo_links *links, const int32_t *node, const float *share, int32_t count,
+                    int32_t first, struct inmo_sums *sums);
 /* At most so many items get something from this history. */
 int64_t inmo_links_most(const struct inmo_links *links, const int32_t *node, int32_t count, int32_t first);
 /* What item j of a history adds to the score of item i. */

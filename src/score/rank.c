@@ -138,6 +138,7 @@ static int collect_block(const struct inmo_rank *job, const int32_t *place, int3
         int32_t *item = added->item + at;
         float *value = added->value + at;
         found = inmo_beside_collect(job->beside, graph->neighbour + graph->offset[u],
+                                    graph->share ? graph->share + graph->offset[u] : NULL,
                                     (int32_t)inmo_graph_degree(graph, u), graph->users, &added->sums, item, value);
         for (int32_t e = 0; e < found; e++)
             if (!place || place[item[e]] >= 0) {
@@ -349,11 +350,12 @@ enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_er
             score[i] = !ranked ? -INFINITY : job->fill ? filled[i] : 0;
             for (int j = 0; j < job->dim && ranked; j++)
                 score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
-            for (int64_t e = 0; job->beside && ranked && e < inmo_graph_degree(job->beside->graph, u); e++)
-                score[i] += inmo_beside_between(job->beside,
-                                                job->beside->graph->neighbour[job->beside->graph->offset[u] + e] -
-                                                    job->beside->graph->users,
-                                                i);
+            for (int64_t e = 0; job->beside && ranked && e < inmo_graph_degree(job->beside->graph, u); e++) {
+                const struct inmo_graph *graph = job->beside->graph;
+                int64_t at = graph->offset[u] + e;
+                score[i] += inmo_beside_between(job->beside, graph->neighbour[at] - graph->users,
+                                                graph->share ? graph->share[at] : 1, i);
+            }
         }
         for (int32_t j = 0; j < job->k; j++) {
             int32_t best = -1;

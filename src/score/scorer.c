@@ -8,8 +8,9 @@
 
 struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user)
 {
-    return (struct inmo_history){user, (int32_t)inmo_graph_degree(graph, user), graph->users,
-                                 graph->neighbour + graph->offset[user], NULL};
+    return (struct inmo_history){user,         (int32_t)inmo_graph_degree(graph, user),
+                                 graph->users, graph->neighbour + graph->offset[user],
+                                 NULL,         graph->weight ? graph->weight + graph->offset[user] : NULL};
 }
 
 static void fill_scores(const void *context, const int32_t *who, int32_t count, void *scratch, float *score)

@@ -89,11 +89,11 @@ enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double factor, 
         return inmo_fail_memory(error, "the walks between items");
     }
     for (int32_t u = 0; u < graph->users; u++) {
-        int64_t degree = inmo_graph_degree(graph, u);
+        double degree = inmo_graph_strength(graph, u);
         making->share[u] = degree > 0 ? 1 / (float)degree : 0;
     }
     for (int32_t i = 0; i < graph->items; i++) {
-        double degree = (double)inmo_graph_degree(graph, graph->users + i);
+        double degree = inmo_graph_strength(graph, graph->users + i);
         making->start[i] = (float)(1 / (degree > 0 ? degree : 1));
         making->end[i] = (float)pow(degree > 0 ? degree : 1, popularity);
     }
@@ -105,7 +105,8 @@ enum inmo_status inmo_walks_open(const struct inmo_graph *graph, double factor, 
 static void make_row(struct inmo_walks *walks, int32_t i, float *sum, int32_t *met)
 {
     struct inmo_walk_making *making = walks->making;
-    struct inmo_near near = {walks->graph, walks->k, making->share, INMO_WALK_MOST, walk_weight, making};
+    struct inmo_near near = {walks->graph, walks->k, making->share,       INMO_WALK_MOST,
+                             walk_weight,  making,   walks->graph->weight};
     size_t at = (size_t)i * (size_t)walks->k;
     struct inmo_top top = {walks->k, 0, walks->weight + at, walks->item + at};
     pthread_mutex_t *lock = making->lock + i % LOCKS;
@@ -167,8 +168,8 @@ static void fetch_row(const struct inmo_walks *walks, int32_t item)
     }
 }
 
-void inmo_walks_add(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
-                    struct inmo_sums *sums)
+void inmo_walks_add(const struct inmo_walks *walks, const int32_t *node, const float *share, int32_t count,
+                    int32_t first, struct inmo_sums *sums)
 {
     size_t k = (size_t)walks->k;
     for (int32_t n = 0; n < count; n++) {
@@ -176,8 +177,9 @@ void inmo_walks_add(const struct inmo_walks *walks, const int32_t *node, int32_t
         const float *weight = walks->weight + (size_t)(node[n] - first) * k;
         if (n + AHEAD < count)
             fetch_row(walks, node[n + AHEAD] - first);
+        float factor = share ? walks->factor * share[n] : walks->factor;
         for (size_t e = 0; e < k && to[e] >= 0; e++)
-            inmo_sums_add(sums, to[e], walks->factor * weight[e]);
+            inmo_sums_add(sums, to[e], factor * weight[e]);
     }
 }
 

@@ -3,6 +3,9 @@
  *
  *     P(j -> i) = Σ_{v in N_j ∩ N_i} 1/d_j · 1/d_v,      walks(H, i) = factor · d_i^γ · Σ_{j in H} P(j -> i)
  *
+ * With weights a step goes by weight: 1/d_j is w_vj / Σ_v w_vj, 1/d_v is w_vi / Σ_i w_vi, d_i is Σ_v w_vi; item
+ * j of the history counts by its share, w_uj / (mean of w_uj).
+ *
  * Vectors of a hundred numbers cannot store what only a few people have in common; walks can. Each item keeps its
  * k heaviest walks. As an addition to a score they are sparse: a history of h items has at most h·k terms. */
 #ifndef INMO_SCORE_WALK_H
@@ -39,9 +42,10 @@ void inmo_walks_free(struct inmo_walks *walks);
 /* Computes the missing rows of these items (node[n] - first). May be called from any number of threads. */
 void inmo_walks_need(struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
                      struct inmo_sums *sums);
-/* Adds what the walks from the items of a history (node[n] - first) say; their rows must be computed. */
-void inmo_walks_add(const struct inmo_walks *walks, const int32_t *node, int32_t count, int32_t first,
-                    struct inmo_sums *sums);
+/* Adds what the walks from the items of a history (node[n] - first) say, each as often as its share of the history
+ * (NULL: 1); their rows must be computed. */
+void inmo_walks_add(const struct inmo_walks *walks, const int32_t *node, const float *share, int32_t count,
+                    int32_t first, struct inmo_sums *sums);
 /* At most so many items get something from a history of count items. */
 int64_t inmo_walks_most(const struct inmo_walks *walks, int64_t count);
 /* What the walks from item j of a history add to the score of item i. */

@@ -83,7 +83,7 @@ static void set_factors(const struct comparison *comparison, double exponent)
 {
     const struct inmo_graph *graph = comparison->graph;
     for (int32_t i = 0; i < graph->items; i++)
-        comparison->factor[i] = (float)pow((double)inmo_graph_degree(graph, graph->users + i), exponent);
+        comparison->factor[i] = (float)pow(inmo_graph_strength(graph, graph->users + i), exponent);
 }
 
 static void scale(const struct comparison *comparison, const struct inmo_links *links, float *weight)

@@ -23,7 +23,9 @@ static uint64_t hash_csr(uint64_t seed, const struct inmo_csr *csr)
     if (!csr->offset)
         return seed;
     seed = XXH3_64bits_withSeed(csr->offset, ((size_t)csr->rows + 1) * sizeof *csr->offset, seed);
-    return XXH3_64bits_withSeed(csr->column, (size_t)inmo_csr_count(csr) * sizeof *csr->column, seed);
+    seed = XXH3_64bits_withSeed(csr->column, (size_t)inmo_csr_count(csr) * sizeof *csr->column, seed);
+    return csr->weight ? XXH3_64bits_withSeed(csr->weight, (size_t)inmo_csr_count(csr) * sizeof *csr->weight, seed)
+                       : seed;
 }
 
 uint64_t inmo_trainer_data_hash(const struct inmo_dataset *data)

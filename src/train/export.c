@@ -63,7 +63,9 @@ static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *us
 {
     int64_t *offset = inmo_alloc_zero((size_t)users + 1, sizeof *offset), count = 0;
     int32_t *column = inmo_alloc((size_t)inmo_csr_count(from), sizeof *column);
-    if (!offset || !column) {
+    float *weight = from->weight ? inmo_alloc((size_t)inmo_csr_count(from), sizeof *weight) : NULL;
+    if (!offset || !column || (from->weight && !weight)) {
+        inmo_free(weight);
         inmo_free(column);
         inmo_free(offset);
         return inmo_fail_memory(error, "the interactions");
@@ -72,11 +74,14 @@ static enum inmo_status copy_list(const struct inmo_csr *from, const int32_t *us
         if (user[u] < 0)
             continue;
         for (int64_t e = from->offset[u]; e < from->offset[u + 1]; e++)
-            if (item[from->column[e]] >= 0)
+            if (item[from->column[e]] >= 0) {
+                if (weight)
+                    weight[count] = from->weight[e];
                 column[count++] = item[from->column[e]];
+            }
         offset[user[u] + 1] = count;
     }
-    *to = (struct inmo_csr){users, items, offset, column};
+    *to = (struct inmo_csr){users, items, offset, column, weight};
     return INMO_OK;
 }
 
@@ -145,7 +150,7 @@ static enum inmo_status fill_seen(const struct inmo_dataset *data, const int32_t
         written += kept;
     }
     offset[users] = written;
-    model->seen = (struct inmo_csr){users, items, offset, column};
+    model->seen = (struct inmo_csr){users, items, offset, column, NULL};
     offset = NULL;
     column = NULL;
     status = copy_ids(&data->users, &data->extra_users, all_users, model->users.count, extra_users,
@@ -165,7 +170,8 @@ done:
 static enum inmo_status fill_preparation(const struct inmo_dataset *data, struct inmo_model *model,
                                          struct inmo_error *error)
 {
-    static const char *const key[] = {"k-core", "split", "by", "hold-out", "seed", "scenario", "new-share"};
+    static const char *const key[] = {"k-core",    "split", "by",   "hold-out",     "seed",     "scenario",
+                                      "new-share", "cut",   "last", "weight-scale", "half-life"};
     json_t *json = NULL, *options, *kept = NULL;
     enum inmo_status status = INMO_OK;
     char *text = NULL;
@@ -178,8 +184,10 @@ static enum inmo_status fill_preparation(const struct inmo_dataset *data, struct
         const json_t *choice = json_object_get(options, "new-choice");
         int failed = !(kept = json_object());
         for (size_t n = 0; n < sizeof key / sizeof *key && !failed; n++)
-            if (json_is_string(json_object_get(options, key[n])) ||
-                json_is_number(json_object_get(options, key[n])))
+            if (strcmp(key[n], "last") == 0 && json_integer_value(json_object_get(options, key[n])) == 0)
+                continue; /* not used: files have always been without it */
+            else if (json_is_string(json_object_get(options, key[n])) ||
+                     json_is_number(json_object_get(options, key[n])))
                 failed = json_object_set(kept, key[n], json_object_get(options, key[n])) != 0;
             else if (strcmp(key[n], "by") == 0)
                 failed = json_object_set_new(kept, key[n], json_string("random")) != 0;

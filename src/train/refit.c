@@ -195,11 +195,18 @@ static enum inmo_status passes(const struct inmo_train_pass *first, struct inmo_
     return status;
 }
 
+/* Of a table without a graph, only the listwise loss has weights to heed. */
+static int heeds_weights(const struct inmo_model_kind *kind, const struct inmo_train_options *options)
+{
+    int bare = kind->provider && kind->provider->is_table && kind->backbone->passes_through;
+    return inmo_kind_takes_weights(kind) && (!bare || strcmp(options->loss, "listwise") == 0);
+}
+
 enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_train_options *options,
                             const struct inmo_hooks *hooks, struct inmo_model **model,
                             struct inmo_train_report *report, struct inmo_error *error)
 {
-    struct inmo_dataset held = {0}, joined = {0};
+    struct inmo_dataset held = {0}, joined = {0}, plain;
     struct inmo_warm warm = {0};
     struct inmo_train_options resolved;
     struct inmo_train_report own = {.best_epoch = -1, .best_score = NAN, .final_loss = NAN};
@@ -215,6 +222,13 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
         return status;
     resolved = *options;
     kind = inmo_model_kind_find(options->model);
+    if (data->train.weight && !heeds_weights(kind, options)) {
+        plain = *data;
+        plain.train.weight = plain.valid.weight = plain.later.weight = NULL;
+        pass.data = pass.exported = data = &plain;
+        inmo_note(hooks, INMO_NOTE, "%s%s does not heed weights: all interactions count alike", kind->name,
+                  inmo_kind_takes_weights(kind) ? " with this `loss`" : "");
+    }
     if (inmo_csr_count(&data->valid) == 0 && options->hold_out > 0 && wants_validation(kind, options)) {
         status = inmo_dataset_hold_out(data, share_of(options, data), options->seed, &held, error);
         pass.held_out = inmo_csr_count(&held.valid);

@@ -93,15 +93,20 @@ static void deal(const struct inmo_warm *warm, const struct inmo_dataset *data, 
         end[n] = from[n]->offset ? from[n]->offset[u + 1] : 0;
     }
     while (at[0] < end[0] || at[1] < end[1]) {
+        float weight;
         int second = at[0] == end[0] || (at[1] < end[1] && from[1]->column[at[1]] < from[0]->column[at[0]]);
-        int32_t i = from[second]->column[at[second]++];
+        int32_t i = from[second]->column[at[second]];
         int to_valid = second;
+        weight = from[second]->weight ? from[second]->weight[at[second]] : 1;
+        at[second]++;
         if (model_user >= 0 && item[i] >= 0) {
             if (inmo_csr_has(&warm->model->train, model_user, item[i]))
                 to_valid = 0;
             else if (inmo_csr_has(&warm->model->valid, model_user, item[i]))
                 to_valid = 1;
         }
+        if (warm->train.weight)
+            ((float *)(to_valid ? warm->valid.weight : warm->train.weight))[to_valid ? *valid : *train] = weight;
         if (to_valid)
             ((int32_t *)warm->valid.column)[(*valid)++] = i;
         else
@@ -112,10 +117,12 @@ static void deal(const struct inmo_warm *warm, const struct inmo_dataset *data, 
 static enum inmo_status make_list(const struct inmo_dataset *data, int64_t count, struct inmo_csr *list,
                                   struct inmo_error *error)
 {
-    *list = (struct inmo_csr){data->users.count, data->items.count,
-                              inmo_alloc_zero((size_t)data->users.count + 1, sizeof(int64_t)),
-                              inmo_alloc((size_t)count, sizeof(int32_t))};
-    return list->offset && list->column ? INMO_OK : inmo_fail_memory(error, "a warm start");
+    int weighted = data->train.weight || data->valid.weight;
+    *list = (struct inmo_csr){
+        data->users.count, data->items.count, inmo_alloc_zero((size_t)data->users.count + 1, sizeof(int64_t)),
+        inmo_alloc((size_t)count, sizeof(int32_t)), weighted ? inmo_alloc((size_t)count, sizeof(float)) : NULL};
+    return list->offset && list->column && (!weighted || list->weight) ? INMO_OK
+                                                                       : inmo_fail_memory(error, "a warm start");
 }
 
 static enum inmo_status follow_parts(struct inmo_warm *warm, const struct inmo_dataset *data, const char *path,

@@ -146,7 +146,7 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
         return inmo_fail_memory(error, "the recommendations");
     for (int64_t e = 0; e < graph->edges; e++)
         stretch->column[e] = graph->neighbour[e] - graph->users;
-    stretch->seen = (struct inmo_csr){graph->users, graph->items, graph->offset, stretch->column};
+    stretch->seen = (struct inmo_csr){graph->users, graph->items, graph->offset, stretch->column, NULL};
     if (!stretch->query->include_seen)
         job->mask[masks++] = &stretch->seen;
     if (stretch->unliked.offset)

@@ -47,7 +47,9 @@ static const char *base_name(const struct reasons *reasons)
 /* What walks and links from item n of the history add to the score. */
 static double added_by(const struct reasons *reasons, int32_t n)
 {
-    return inmo_beside_between(&reasons->snapshot->scorer.beside, reasons->person.item[n], reasons->wanted);
+    const struct inmo_person *person = &reasons->person;
+    return inmo_beside_between(&reasons->snapshot->scorer.beside, person->item[n],
+                               person->share ? person->share[n] : 1, reasons->wanted);
 }
 
 static void add_part(struct reasons *reasons, const char *id, double score)
@@ -136,7 +138,7 @@ static void by_scores(struct reasons *reasons)
     struct inmo_history history = inmo_person_history(person);
     reasons->score = score_of(reasons, &history);
     for (int32_t n = 0; n < person->count; n++) {
-        struct inmo_history alone = {-1, 1, 0, person->item + n, NULL};
+        struct inmo_history alone = {-1, 1, 0, person->item + n, NULL, NULL};
         add_item(reasons, n, score_of(reasons, &alone));
     }
 }
@@ -152,7 +154,7 @@ static enum inmo_status by_missing(struct reasons *reasons, struct inmo_error *e
         return inmo_fail_memory(error, "the explanation");
     rest = reasons->score = score_of(reasons, &history);
     for (int32_t n = 0; n < person->count; n++) {
-        struct inmo_history without = {-1, person->count - 1, 0, others, NULL};
+        struct inmo_history without = {-1, person->count - 1, 0, others, NULL, NULL};
         double lost;
         memcpy(others, person->item, (size_t)n * sizeof *others);
         memcpy(others + n, person->item + n + 1, (size_t)(person->count - n - 1) * sizeof *others);

@@ -136,7 +136,7 @@ static int has_past(const struct inmo_overlay *overlay, int32_t user, const stru
 static int in_past(const struct inmo_overlay *overlay, int32_t user, const struct inmo_change *change, int32_t item)
 {
     const struct inmo_graph *graph = overlay->snapshot->graph;
-    struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
+    struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour, NULL};
     return item < graph->items && has_past(overlay, user, change) && !inmo_overlay_is_gone(overlay, item) &&
            inmo_csr_has(&rows, user, graph->users + item);
 }
@@ -318,11 +318,26 @@ static int64_t write_history(const struct inmo_overlay *overlay, int32_t user, i
     return count;
 }
 
+/* The weights of the user's history as it was written: those of the snapshot, 1 for what came later. */
+static void write_weights(const struct inmo_graph *graph, int32_t user, const int32_t *item, int64_t count,
+                          float *weight)
+{
+    int64_t at = user < graph->users ? graph->offset[user] : 0,
+            end = user < graph->users ? graph->offset[user + 1] : 0;
+    for (int64_t n = 0; n < count; n++) {
+        while (at < end && graph->neighbour[at] - graph->users < item[n])
+            at++;
+        weight[n] = at < end && graph->neighbour[at] - graph->users == item[n] ? graph->weight[at] : 1;
+    }
+}
+
 static enum inmo_status merge_lists(const struct inmo_overlay *overlay, int32_t users, int32_t items,
                                     struct inmo_csr *list, struct inmo_error *error)
 {
     int64_t *offset = inmo_alloc((size_t)users + 1, sizeof *offset);
     int32_t *scratch = inmo_alloc((size_t)items, sizeof *scratch), *column = NULL;
+    const struct inmo_graph *graph = overlay->snapshot->graph;
+    float *weight = NULL;
     enum inmo_status status = INMO_OK;
     if (!offset || !scratch) {
         status = inmo_fail_memory(error, "the observed interactions");
@@ -332,16 +347,22 @@ static enum inmo_status merge_lists(const struct inmo_overlay *overlay, int32_t 
     for (int32_t u = 0; u < users; u++)
         offset[u + 1] = offset[u] + write_history(overlay, u, scratch, NULL);
     column = inmo_alloc((size_t)offset[users], sizeof *column);
-    if (!column) {
+    weight = graph->weight ? inmo_alloc((size_t)offset[users], sizeof *weight) : NULL;
+    if (!column || (graph->weight && !weight)) {
         status = inmo_fail_memory(error, "the observed interactions");
         goto done;
     }
-    for (int32_t u = 0; u < users; u++)
-        write_history(overlay, u, scratch, column + offset[u]);
-    *list = (struct inmo_csr){users, items, offset, column};
+    for (int32_t u = 0; u < users; u++) {
+        int64_t count = write_history(overlay, u, scratch, column + offset[u]);
+        if (weight)
+            write_weights(graph, u, column + offset[u], count, weight + offset[u]);
+    }
+    *list = (struct inmo_csr){users, items, offset, column, weight};
     offset = NULL;
     column = NULL;
+    weight = NULL;
 done:
+    inmo_free(weight);
     inmo_free(column);
     inmo_free(scratch);
     inmo_free(offset);

@@ -42,12 +42,14 @@ static struct inmo_composition composition(const struct inmo_snapshot *snapshot,
         .count = count,
         .usable = usable,
         .with_base = 1,
+        .mean = 1,
     };
 }
 
-/* out = the row that provider and backbone compute from the listed neighbours; degree counts all neighbours. */
+/* out = the row that provider and backbone compute from the listed neighbours; degree counts all of them, strength
+ * sums their weights. */
 static void fold(const struct inmo_snapshot *snapshot, const struct inmo_composition *made_of, int32_t degree,
-                 float *space, float *out)
+                 double strength, float *space, float *out)
 {
     const struct inmo_model *model = snapshot->model;
     struct inmo_fold job = {
@@ -60,6 +62,8 @@ static void fold(const struct inmo_snapshot *snapshot, const struct inmo_composi
         .node = made_of->node,
         .count = made_of->count,
         .degree = degree,
+        .weight = made_of->weight,
+        .strength = strength,
         .space = space + model->dim,
         .is_item = made_of->is_item,
     };
@@ -79,16 +83,19 @@ static int32_t own_row(const struct inmo_snapshot *snapshot, const struct inmo_p
 }
 
 /* What the item adds to the row of an affine backbone: the row with this item minus the row with none. */
-static void fold_term(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t item,
-                      float *out)
+static void fold_term(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t n, float *out)
 {
-    int32_t node = snapshot->graph->users + item;
+    int32_t node = snapshot->graph->users + person->item[n];
     float *space = person->space, *constant = space + (1 + INMO_FOLD_SPACE) * (size_t)snapshot->model->dim;
     struct inmo_composition nothing = composition(snapshot, NULL, 0, person->usable);
     struct inmo_composition alone = composition(snapshot, &node, 1, person->usable);
     nothing.with_base = alone.with_base = 0;
-    fold(snapshot, &nothing, person->count, space, constant);
-    fold(snapshot, &alone, person->count, space, out);
+    if (person->weight) {
+        alone.weight = person->weight + n;
+        alone.mean = person->strength / person->count;
+    }
+    fold(snapshot, &nothing, person->count, person->strength, space, constant);
+    fold(snapshot, &alone, person->count, person->strength, space, out);
     inmo_kernels()->add_scaled(snapshot->scorer.dim, -1, constant, out);
 }
 
@@ -102,9 +109,9 @@ enum inmo_status inmo_person_parts(const struct inmo_snapshot *snapshot, const s
         return system->fold(snapshot->scorer.state, &history, term, error);
     nothing = composition(snapshot, NULL, 0, person->usable);
     nothing.own_row = own_row(snapshot, person);
-    fold(snapshot, &nothing, person->count, person->space, base);
+    fold(snapshot, &nothing, person->count, person->strength, person->space, base);
     for (int32_t n = 0; n < person->count; n++)
-        fold_term(snapshot, person, person->item[n], term + (size_t)n * (size_t)snapshot->scorer.dim);
+        fold_term(snapshot, person, n, term + (size_t)n * (size_t)snapshot->scorer.dim);
     return INMO_OK;
 }
 
@@ -130,15 +137,23 @@ static void fold_history(const struct inmo_snapshot *snapshot, const struct inmo
 {
     struct inmo_composition made_of;
     int32_t kept = 0, usable = 0;
+    double strength = 0;
     for (int32_t n = 0; n < person->count; n++)
         if (n != without) {
+            if (person->weight)
+                person->node_weight[kept] = person->weight[n];
+            strength += person->weight ? (double)person->weight[n] : 1;
             person->node[kept++] = snapshot->graph->users + person->item[n];
             usable += inmo_is_usable(snapshot->model, &snapshot->bound, person->item[n]);
         }
     fetch_rows(snapshot, person->node, kept);
     made_of = composition(snapshot, person->node, kept, usable);
     made_of.own_row = own_row(snapshot, person);
-    fold(snapshot, &made_of, kept, person->space, out);
+    if (person->weight && kept > 0) {
+        made_of.weight = person->node_weight;
+        made_of.mean = strength / kept;
+    }
+    fold(snapshot, &made_of, kept, strength, person->space, out);
 }
 
 void inmo_person_without(const struct inmo_snapshot *snapshot, const struct inmo_person *person, int32_t n,
@@ -162,7 +177,7 @@ int inmo_newcomer_fold(const struct inmo_snapshot *snapshot, const int32_t *user
         kept = (int32_t)inmo_ascending(node, kept);
         made_of = composition(snapshot, node, kept, usable);
         made_of.is_item = 1;
-        fold(snapshot, &made_of, kept, space, r);
+        fold(snapshot, &made_of, kept, kept, space, r);
         if (model->popularity != 0) {
             float scale = (float)pow(kept > 0 ? (double)kept : 1, model->popularity);
             for (int j = 0; j < snapshot->scorer.dim; j++)
@@ -197,7 +212,9 @@ static enum inmo_status represent(const struct inmo_snapshot *snapshot, struct i
     float *r = inmo_work_take(work, (size_t)snapshot->scorer.dim, sizeof *r);
     person->node = inmo_work_take(work, (size_t)person->count, sizeof *person->node);
     person->space = inmo_work_take(work, fold_space(snapshot), sizeof *person->space);
-    if (!r || !person->node || !person->space)
+    person->node_weight =
+        person->weight ? inmo_work_take(work, (size_t)person->count, sizeof *person->node_weight) : NULL;
+    if (!r || !person->node || !person->space || (person->weight && !person->node_weight))
         return inmo_fail_memory(error, "a representation");
     person->r = r;
     if (person->user >= 0)
@@ -243,6 +260,33 @@ static enum inmo_status gather_history(const struct inmo_view *view, const struc
         else
             person->unknown++;
     person->seen_count = (int32_t)(count > *past ? inmo_ascending(person->seen, count) : count);
+    return INMO_OK;
+}
+
+/* The weights of the history: those of the snapshot's graph, 1 for what it does not have. */
+static enum inmo_status weigh_history(const struct inmo_snapshot *snapshot, struct inmo_work *work,
+                                      struct inmo_person *person, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = snapshot->graph;
+    int64_t at = person->own >= 0 ? graph->offset[person->own] : 0;
+    int64_t end = person->own >= 0 ? graph->offset[person->own + 1] : 0;
+    person->strength = person->count;
+    if (!graph->weight)
+        return INMO_OK;
+    person->weight = inmo_work_take(work, (size_t)person->count, sizeof *person->weight);
+    person->share = inmo_work_take(work, (size_t)person->count, sizeof *person->share);
+    if (!person->weight || !person->share)
+        return inmo_fail_memory(error, "a history");
+    person->strength = 0;
+    for (int32_t n = 0; n < person->count; n++) { /* both are ascending */
+        while (at < end && graph->neighbour[at] - graph->users < person->item[n])
+            at++;
+        person->weight[n] =
+            at < end && graph->neighbour[at] - graph->users == person->item[n] ? graph->weight[at] : 1;
+        person->strength += person->weight[n];
+    }
+    for (int32_t n = 0; n < person->count; n++)
+        person->share[n] = (float)(person->weight[n] / (person->strength / person->count));
     return INMO_OK;
 }
 
@@ -295,6 +339,9 @@ enum inmo_status inmo_person_make_row(const struct inmo_view *view, const struct
             !inmo_snapshot_is_gone(snapshot, snapshot->graph->users + person->seen[n]) &&
             (person->own >= 0 || !inmo_overlay_is_gone(&view->overlay, person->seen[n])))
             person->item[person->count++] = person->seen[n];
+    status = weigh_history(snapshot, work, person, error);
+    if (status)
+        return status;
     /* Use the snapshot's representation unless the history has changed. Models that cannot serve unseen users
      * always use it. */
     if (person->own >= 0 && (!inmo_kind_serves_unseen(model->kind) ||

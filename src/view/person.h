@@ -11,14 +11,18 @@ struct inmo_person {
     int32_t own;    /* the snapshot's user the query is for, or -1; may have a learned embedding */
     int32_t *item;  // (count) items of the history that are in the snapshot, ascending
     int32_t count;
-    int32_t *seen;  // (seen_count) all items of the history, including ones newer than the snapshot, ascending
+    float *weight;   // (count) with weights: of each item, 1 for what came after training; else NULL
+    float *share;    // (count) weight / its mean; else NULL
+    double strength; /* sum of the weights; count without */
+    int32_t *seen;   // (seen_count) all items of the history, including ones newer than the snapshot, ascending
     int32_t seen_count;
-    int32_t usable;  /* items of the history that the model can use */
-    int32_t unknown; /* items of the query that the view does not know */
-    int falls_back;  /* 1: the list is by popularity */
-    const float *r;  // (dim) NULL for models without vectors
-    int32_t *node;   // (count) scratch
-    float *space;    // scratch
+    int32_t usable;      /* items of the history that the model can use */
+    int32_t unknown;     /* items of the query that the view does not know */
+    int falls_back;      /* 1: the list is by popularity */
+    const float *r;      // (dim) NULL for models without vectors
+    int32_t *node;       // (count) scratch
+    float *node_weight;  // (count) scratch, with weights
+    float *space;        // scratch
 };
 
 /* Whom a query is for, in the view's numbers. */
@@ -39,7 +43,7 @@ enum inmo_status inmo_person_make_row(const struct inmo_view *view, const struct
                                       struct inmo_person *person, struct inmo_error *error);
 static inline struct inmo_history inmo_person_history(const struct inmo_person *person)
 {
-    return (struct inmo_history){person->user, person->count, 0, person->item, person->r};
+    return (struct inmo_history){person->user, person->count, 0, person->item, person->r, person->weight};
 }
 /* Share of the history that the model can use. */
 double inmo_person_coverage(const struct inmo_person *person);

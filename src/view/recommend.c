@@ -28,8 +28,8 @@ static enum inmo_status collect_boosts(const struct inmo_list_request *request, 
     if (!task->boosted || !task->boost || inmo_work_sums(request->work, beside->graph->items) != 0)
         return inmo_fail_memory(error, "the recommendations");
     inmo_beside_need(beside, person->item, person->count, 0, &request->work->sums);
-    task->boosted_count = inmo_beside_collect(beside, person->item, person->count, 0, &request->work->sums,
-                                              task->boosted, task->boost);
+    task->boosted_count = inmo_beside_collect(beside, person->item, person->share, person->count, 0,
+                                              &request->work->sums, task->boosted, task->boost);
     return INMO_OK;
 }
 

@@ -31,6 +31,7 @@ struct stretch {
     struct inmo_csr seen, past;             // what is left out: items of the rows, and of the histories
     int64_t *history_offset, *seen_offset;  // (STRETCH + 1)
     int32_t *history_item, *seen_item;
+    float *history_share;                 // with weights: the share of each item; else NULL
     float *r;                             // (STRETCH, dim)
     int32_t *who, *alone;                 // (people)
     uint8_t *how;                         // (people)
@@ -72,6 +73,7 @@ static void drop_stretch(struct stretch *stretch)
     inmo_free(stretch->alone);
     inmo_free(stretch->who);
     inmo_free(stretch->r);
+    inmo_free(stretch->history_share);
     inmo_free(stretch->seen_item);
     inmo_free(stretch->history_item);
     inmo_free(stretch->seen_offset);
@@ -178,11 +180,15 @@ static enum inmo_status lay_out(struct stretch *stretch, struct inmo_error *erro
         inmo_seen_in_model(stretch->snapshot->model, (int32_t)user, &unliked);
         seen += (query->include_seen ? 0 : length) + unliked;
     }
+    inmo_free(stretch->history_share);
     inmo_free(stretch->history_item);
     inmo_free(stretch->seen_item);
     stretch->history_item = inmo_alloc((size_t)history, sizeof *stretch->history_item);
     stretch->seen_item = inmo_alloc((size_t)seen, sizeof *stretch->seen_item);
-    return stretch->history_item && stretch->seen_item ? INMO_OK : inmo_fail_memory(error, "the recommendations");
+    stretch->history_share = graph->share ? inmo_alloc((size_t)history, sizeof *stretch->history_share) : NULL;
+    return stretch->history_item && stretch->seen_item && (!graph->share || stretch->history_share)
+               ? INMO_OK
+               : inmo_fail_memory(error, "the recommendations");
 }
 
 /* Whether somebody is answered like a request. Under the view's lock. */
@@ -209,9 +215,10 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
     const struct inmo_rows_query *query = stretch->query;
     struct inmo_row row = inmo_rows_person(query, stretch->first + n);
     int32_t *history = stretch->history_item + stretch->history_offset[n];
+    float *share = stretch->history_share ? stretch->history_share + stretch->history_offset[n] : NULL;
     int32_t *seen = stretch->seen_item + stretch->seen_offset[n], kept = 0, unliked_count;
     const int32_t *unliked = inmo_seen_in_model(snapshot->model, row.user, &unliked_count);
-    struct inmo_csr chosen = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
+    struct inmo_csr chosen = {graph->nodes, graph->nodes, graph->offset, graph->neighbour, NULL};
     const float *r = NULL;
     stretch->history_count[n] = stretch->seen_count[n] = 0;
     stretch->how[n] = (uint8_t)(is_alone(stretch, row.user) ? ALONE : TOGETHER);
@@ -222,6 +229,8 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
         r = snapshot->scorer.dim > 0 ? inmo_snapshot_row(snapshot, row.user) : NULL;
         for (int64_t e = 0; e < degree; e++)
             history[e] = graph->neighbour[graph->offset[row.user] + e] - graph->users;
+        if (share)
+            memcpy(share, graph->share + graph->offset[row.user], (size_t)degree * sizeof *share);
         stretch->history_count[n] = (int32_t)degree;
     } else {
         struct inmo_person person;
@@ -234,6 +243,8 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
         }
         r = person.r;
         memcpy(history, person.item, (size_t)person.count * sizeof *history);
+        if (share)
+            memcpy(share, person.share, (size_t)person.count * sizeof *share);
         stretch->history_count[n] = person.count;
     }
     if (r)
@@ -293,11 +304,13 @@ static void fold_chunk(struct stretch *stretch, int32_t begin, struct inmo_work 
 }
 
 /* Closes the gaps that unknown and repeated items have left. */
-static void close_gaps(int64_t *offset, const int32_t *length, int32_t *item, int32_t count)
+static void close_gaps(int64_t *offset, const int32_t *length, int32_t *item, float *share, int32_t count)
 {
     int64_t at = 0;
     for (int32_t n = 0; n < count; n++) {
         memmove(item + at, item + offset[n], (size_t)length[n] * sizeof *item);
+        if (share)
+            memmove(share + at, share + offset[n], (size_t)length[n] * sizeof *share);
         offset[n] = at;
         at += length[n];
     }
@@ -355,12 +368,16 @@ static enum inmo_status rank_stretch(struct stretch *stretch, struct inmo_error 
         status = in_parallel(stretch, stretch->count, fold_chunk, error);
     if (status)
         return status;
-    close_gaps(stretch->history_offset, stretch->history_count, stretch->history_item, stretch->count);
-    close_gaps(stretch->seen_offset, stretch->seen_count, stretch->seen_item, stretch->count);
-    stretch->people = (struct inmo_graph){
-        .items = graph->items, .offset = stretch->history_offset, .neighbour = stretch->history_item};
-    stretch->seen = (struct inmo_csr){stretch->count, graph->items, stretch->seen_offset, stretch->seen_item};
-    stretch->past = (struct inmo_csr){stretch->count, graph->items, stretch->history_offset, stretch->history_item};
+    close_gaps(stretch->history_offset, stretch->history_count, stretch->history_item, stretch->history_share,
+               stretch->count);
+    close_gaps(stretch->seen_offset, stretch->seen_count, stretch->seen_item, NULL, stretch->count);
+    stretch->people = (struct inmo_graph){.items = graph->items,
+                                          .offset = stretch->history_offset,
+                                          .neighbour = stretch->history_item,
+                                          .share = stretch->history_share};
+    stretch->seen = (struct inmo_csr){stretch->count, graph->items, stretch->seen_offset, stretch->seen_item, NULL};
+    stretch->past =
+        (struct inmo_csr){stretch->count, graph->items, stretch->history_offset, stretch->history_item, NULL};
     for (int32_t n = 0; n < stretch->count; n++)
         if (stretch->how[n] == TOGETHER)
             stretch->who[together++] = n;

@@ -195,7 +195,7 @@ int inmo_seen_forget(struct inmo_seen *seen, int32_t user, int32_t item)
 enum inmo_status inmo_seen_mask(const struct inmo_seen *seen, const struct inmo_graph *graph, int all,
                                 struct inmo_csr *mask, struct inmo_error *error)
 {
-    struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
+    struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour, NULL};
     int64_t *offset = NULL, most = 0, kept = 0;
     int32_t *column = NULL, count;
     if (!seen->model->seen.offset && seen->lists == 0)
@@ -219,7 +219,7 @@ enum inmo_status inmo_seen_mask(const struct inmo_seen *seen, const struct inmo_
                 column[kept++] = item[n];
     }
     offset[graph->users] = kept;
-    *mask = (struct inmo_csr){graph->users, graph->items, offset, column};
+    *mask = (struct inmo_csr){graph->users, graph->items, offset, column, NULL};
     return INMO_OK;
 }
 

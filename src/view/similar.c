@@ -30,7 +30,7 @@ static enum inmo_status compare(const struct inmo_snapshot *snapshot, struct inm
 {
     const struct inmo_graph *graph = snapshot->graph;
     const struct inmo_system *system = snapshot->model->kind->system;
-    struct inmo_history alone = {-1, 1, 0, &self, NULL};
+    struct inmo_history alone = {-1, 1, 0, &self, NULL, NULL};
     if (snapshot->scorer.by_dot) {
         cosines(snapshot->scorer.dim, of_items ? inmo_snapshot_item_row(snapshot, 0) : snapshot->scorer.r,
                 of_items ? graph->items : graph->users, self, score);

@@ -118,7 +118,7 @@ static enum inmo_status list_observed(const struct inmo_log *log, const int32_t 
         written += kept;
     }
     offset[users] = written;
-    *list = (struct inmo_csr){users, items, offset, column};
+    *list = (struct inmo_csr){users, items, offset, column, NULL};
     return INMO_OK;
 }
 

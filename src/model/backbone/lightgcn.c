@@ -1,6 +1,7 @@
 /* lightgcn.c - LightGCN: r^{l+1} = D^-1/2 A D^-1/2 r^l, r = mean of r^0 .. r^K, r^0 = e.
  *
- * With z^l = D^-1/2 r^l the product needs no weight per edge, z^{l+1} = D^-1 A z^l, and
+ * A has the weights of interactions, 1 without, D their sums. With z^l = D^-1/2 r^l the product needs no further
+ * factor per edge, z^{l+1} = D^-1 A z^l, and
  *
  *     r = (e + D^1/2 (z^1 + ... + z^K)) / (K + 1)
  *
@@ -108,6 +109,7 @@ static void propagate(const struct inmo_graph *graph, int dim, const float *x, i
         .dim = dim,
         .x = x,
         .weight = is_e ? graph->inverse_root_degree : NULL,
+        .edge = graph->weight,
         .scale = graph->inverse_degree,
         .node = rows && rows->count < graph->nodes ? rows->node : NULL,
         .node_count = rows ? rows->count : 0,
@@ -133,6 +135,7 @@ static void forward_half(struct inmo_backbone_state *state, const float *e, cons
             .graph = graph,
             .dim = state->dim,
             .half = state->half[l - 1],
+            .edge = graph->weight,
             .scale = graph->inverse_degree,
             .node = last && !all ? rows->node : NULL,
             .node_count = rows->count,
@@ -213,6 +216,7 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
             .half = first ? NULL : half,
             /* if the batch has all nodes, nothing is skipped */
             .position = first && rows->count < graph->nodes ? rows->position : NULL,
+            .edge = graph->weight,
             .scale = l == 0 ? state->final_scale : graph->inverse_degree,
             .plus = l > 0 ? state->scaled : NULL,
             .plus_position = rows->position,
@@ -292,22 +296,25 @@ done:
     return status;
 }
 
-/* r = (e + Σ_i S_i / sqrt(degree d_i)) / (K + 1) */
+/* r = (e + Σ_i w_i S_i / sqrt(degree d_i)) / (K + 1) */
 static void lightgcn_fold(const struct inmo_fold *fold, float *r)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     float mean = 1 / (float)(fold->layers + 1),
-          inverse_root = 1 / sqrtf((float)(fold->degree > 0 ? fold->degree : 1));
+          inverse_root = 1 / sqrtf((float)(fold->degree > 0 ? fold->strength : 1));
     for (int j = 0; j < fold->dim; j++)
         r[j] = mean * fold->e[j];
     for (int32_t n = 0; n < fold->count && fold->layers > 0; n++)
-        kernels->add_scaled(fold->dim, mean * inverse_root * fold->graph->inverse_root_degree[fold->node[n]],
+        kernels->add_scaled(fold->dim,
+                            mean * inverse_root * fold->graph->inverse_root_degree[fold->node[n]] *
+                                (fold->weight ? fold->weight[n] : 1),
                             fold->memory + (size_t)fold->node[n] * (size_t)fold->dim, r);
 }
 
 const struct inmo_backbone inmo_backbone_lightgcn = {
     .name = "lightgcn",
     .needs_all = 1,
+    .weights = 1,
     .affine = 1,
     .memory_width = lightgcn_memory_width,
     .create = lightgcn_create,

@@ -57,6 +57,7 @@ const struct inmo_backbone inmo_backbone_mf = {
     .name = "mf",
     .needs_all = 0,
     .passes_through = 1,
+    .weights = 1,
     .affine = 1,
     .create = mf_create,
     .destroy = mf_destroy,

@@ -2,6 +2,8 @@
  *
  *     e_u = (Σ_{i in N_u ∩ I_tem} t_i + t_user) / (|N_u ∩ I_tem| + 1)^α        likewise for items
  *
+ * With weights, t_i is multiplied by its share, w_ui / (mean of w_uj over N_u).
+ *
  * Parameter block, (rows + 3, dim): template users, template items, t_user, t_item, and w, the diagonal of the
  * self-enhanced loss (loss/self_enhanced.h), which this file only starts. Both directions are one gather over the
  * observed graph: forward sums template rows over a node's neighbours, backward sums de over a template's
@@ -22,21 +24,25 @@ struct inmo_provider_state {
     int whole;           /* every node is a template and row n is node n's: nothing to look up */
     int32_t *templates;  // (nodes) |N_v ∩ templates|
     float *scale;        // (nodes) 1 / ((templates + 1)^alpha (1 - p))
+    float *back;         // (nodes) with weights: scale / mean weight
     double scale_alpha, scale_dropout;
     struct inmo_drop drop;
     float *e;         // (nodes, dim)
     float *gradient;  // (rows + 3, dim); NULL outside training
     float *partial;   // (2 chunks, dim) sums for t_user and t_item
     /* Only if a batch's rows are enough, else NULL: the terms of its sums, */
-    int32_t *term_end, *term;  // (most_rows), (2 edges) by row: their neighbours
-    int64_t *named_offset;     // (nodes + 1) and by neighbour:
-    int32_t *named_row;        // (2 edges) their rows
+    int32_t *term_end, *term;         // (most_rows), (2 edges) by row: their neighbours
+    int64_t *named_offset;            // (nodes + 1) and by neighbour:
+    int32_t *named_row;               // (2 edges) their rows
+    float *term_share, *named_share;  // (2 edges) with weights: of each term, by row and by neighbour
 };
 
 static void inmo_destroy(struct inmo_provider_state *state)
 {
     if (!state)
         return;
+    inmo_free(state->named_share);
+    inmo_free(state->term_share);
     inmo_free(state->named_row);
     inmo_free(state->named_offset);
     inmo_free(state->term);
@@ -44,6 +50,7 @@ static void inmo_destroy(struct inmo_provider_state *state)
     inmo_free(state->partial);
     inmo_free(state->gradient);
     inmo_free(state->e);
+    inmo_free(state->back);
     inmo_free(state->scale);
     inmo_free(state->templates);
     inmo_free(state);
@@ -84,11 +91,13 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
     struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)binding->graph->nodes, dim = (size_t)binding->dim;
     size_t e_rows = most_rows > 0 && for_training ? (size_t)most_rows : nodes;
+    int weighted = binding->graph->weight != NULL;
     if (!state)
         return NULL;
     state->binding = *binding;
     state->templates = inmo_alloc(nodes, sizeof *state->templates);
     state->scale = inmo_alloc(nodes, sizeof *state->scale);
+    state->back = weighted ? inmo_alloc(nodes, sizeof *state->back) : NULL;
     state->e = inmo_alloc(e_rows * dim, sizeof *state->e);
     if (for_training) {
         state->gradient = inmo_alloc_zero(((size_t)binding->rows + 3) * dim, sizeof *state->gradient);
@@ -100,12 +109,15 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
         state->term = inmo_alloc(edges, sizeof *state->term);
         state->named_offset = inmo_alloc_zero(nodes + 1, sizeof *state->named_offset);
         state->named_row = inmo_alloc(edges, sizeof *state->named_row);
-        if (!state->term_end || !state->term || !state->named_offset || !state->named_row) {
+        state->term_share = weighted ? inmo_alloc(edges, sizeof *state->term_share) : NULL;
+        state->named_share = weighted ? inmo_alloc(edges, sizeof *state->named_share) : NULL;
+        if (!state->term_end || !state->term || !state->named_offset || !state->named_row ||
+            (weighted && (!state->term_share || !state->named_share))) {
             inmo_destroy(state);
             return NULL;
         }
     }
-    if (!state->templates || !state->scale || !state->e ||
+    if (!state->templates || !state->scale || !state->e || (weighted && !state->back) ||
         (for_training && (!state->gradient || !state->partial))) {
         inmo_destroy(state);
         return NULL;
@@ -122,8 +134,13 @@ static void inmo_begin(struct inmo_provider_state *state, const float *weights, 
     if (moment->alpha != state->scale_alpha || moment->dropout != state->scale_dropout) {
         double kept = 1 / (1 - moment->dropout);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
-        for (int32_t v = 0; v < graph->nodes; v++)
+        for (int32_t v = 0; v < graph->nodes; v++) {
             state->scale[v] = (float)(kept * pow((double)state->templates[v] + 1, -moment->alpha));
+            if (state->back)
+                state->back[v] = inmo_graph_degree(graph, v) > 0
+                                     ? (float)(state->scale[v] / inmo_graph_mean(graph, v))
+                                     : state->scale[v];
+        }
         state->scale_alpha = moment->alpha;
         state->scale_dropout = moment->dropout;
     }
@@ -144,6 +161,7 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
         .dim = state->binding.dim,
         .x = parameter,
         .position = state->whole ? NULL : state->binding.row_of_node,
+        .edge = state->binding.graph->share,
         .scale = state->scale,
         .extra_user = general,
         .extra_item = general + dim,
@@ -176,8 +194,9 @@ static void inmo_compose(const struct inmo_composition *job, float *e)
         kernels->add_scaled(dim, scale, job->base + (job->is_item ? dim : 0), e);
     for (int32_t n = 0; n < job->count; n++) {
         int32_t row = job->binding->row_of_node[job->node[n]];
+        float share = job->weight ? (float)(job->weight[n] / job->mean) : 1;
         if (row >= 0)
-            kernels->add_scaled(dim, scale, job->parameter + (size_t)row * (size_t)dim, e);
+            kernels->add_scaled(dim, share * scale, job->parameter + (size_t)row * (size_t)dim, e);
     }
 }
 
@@ -242,6 +261,8 @@ static void list_terms(struct inmo_provider_state *state, const struct inmo_rows
             uint32_t other = side ? (uint32_t)(w - graph->users) : (uint32_t)w;
             int kept = inmo_drop_keeps(key, threshold, side ? own : other, side ? other : own);
             state->term[found] = w;
+            if (state->term_share)
+                state->term_share[found] = graph->share[e];
             found += kept;
             next[w] += kept;
         }
@@ -271,8 +292,11 @@ static struct inmo_graph named_graph(struct inmo_provider_state *state, const st
         int32_t begin = side ? 0 : part.user_rows, end = side ? part.user_rows : rows->count;
         int32_t k = (int32_t)(side ? 0 : part.edges[1]);
         for (int32_t n = begin; n < end; n++)
-            for (; k < state->term_end[n]; k++)
+            for (; k < state->term_end[n]; k++) {
+                if (state->term_share)
+                    state->named_share[next[state->term[k]]] = state->term_share[k];
                 state->named_row[next[state->term[k]]++] = n;
+            }
     }
     named.offset = state->named_offset; /* next[v] is now the end of v, which is the beginning of v + 1 */
     named.neighbour = state->named_row;
@@ -301,13 +325,15 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
     if (part.edges[0] + part.edges[1] > 0 && part.edges[0] + part.edges[1] < edges / 2) {
         named = named_graph(state, rows, part);
         job.graph = &named;
+        job.edge = state->named_share;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
         for (int32_t n = 0; n < rows->count; n++)
             for (int j = 0; j < job.dim; j++)
                 de[(size_t)n * (size_t)job.dim + (size_t)j] *= state->scale[rows->node[n]];
     } else { /* a pass over all edges is no slower */
         job.position = rows ? rows->position : NULL;
-        job.weight = state->scale;
+        job.weight = state->back ? state->back : state->scale;
+        job.edge = graph->weight;
         /* A template item gathers from users, that is, terms of the users' sums: the keys are swapped. */
         job.drop = (struct inmo_drop){state->drop.threshold, state->drop.key_item_rows, state->drop.key_user_rows};
     }
@@ -320,6 +346,7 @@ const struct inmo_provider inmo_provider_inmo = {
     .family = "an inmo model",
     .inductive = 1,
     .templates = 1,
+    .weights = 1,
     .extra_rows = 3,
     .diagonal = 3,
     .regularises_output = 1,

@@ -153,6 +153,7 @@ const struct inmo_provider inmo_provider_lookup = {
     .extra_rows = 0,
     .regularises_output = 0,
     .is_table = 1,
+    .weights = 1,
     .start_rows = lookup_start_rows,
     .create = lookup_create,
     .destroy = lookup_destroy,

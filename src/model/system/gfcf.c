@@ -195,7 +195,7 @@ static float gfcf_score_unseen(const struct inmo_system_state *state, const stru
                                const int32_t *user, int32_t count)
 {
     const struct inmo_graph *graph = state->graph;
-    struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour};
+    struct inmo_csr rows = {graph->nodes, graph->nodes, graph->offset, graph->neighbour, NULL};
     double sum = 0;
     int32_t degree = 0;
     for (int32_t n = 0; n < count; n++) {

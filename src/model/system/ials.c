@@ -95,8 +95,9 @@ static double solve_side(const struct inmo_least_squares *squares, struct solver
         *part = 0;
         for (int32_t n = s * NODES; n < count && n < (s + 1) * NODES; n++) {
             int32_t v = begin + n;
-            *part += inmo_solve(squares, solver, graph->neighbour + graph->offset[v], inmo_graph_degree(graph, v),
-                                first, row_of, x + (size_t)n * (size_t)squares->dim);
+            struct inmo_neighbours of = {graph->neighbour + graph->offset[v], row_of, inmo_graph_degree(graph, v),
+                                         first, graph->weight ? graph->weight + graph->offset[v] : NULL};
+            *part += inmo_solve(squares, solver, &of, x + (size_t)n * (size_t)squares->dim);
         }
     }
     inmo_blas_release();
@@ -190,7 +191,7 @@ static double ials_step(struct inmo_learning_state *learner, const struct inmo_b
     for (int32_t u = 0; u < graph->users; u++) {
         const float *x = learner->user + (size_t)u * (size_t)dim;
         loss += setting->l2 *
-                pow((double)inmo_graph_degree(graph, u) + setting->unobserved * graph->items, setting->exponent) *
+                pow(inmo_graph_strength(graph, u) + setting->unobserved * graph->items, setting->exponent) *
                 cblas_sdot(dim, x, 1, x, 1);
     }
     return loss / (double)graph->edges;
@@ -303,14 +304,15 @@ static enum inmo_status ials_vectors(struct inmo_system_state *state, float *r, 
 static enum inmo_status ials_fold(const struct inmo_system_state *state, const struct inmo_history *who,
                                   float *term, struct inmo_error *error)
 {
-    return inmo_solve_terms(&state->squares, who->node, who->count, who->first, state->bound->model_item, term,
-                            error);
+    const struct inmo_neighbours of = {who->node, state->bound->model_item, who->count, who->first, who->weight};
+    return inmo_solve_terms(&state->squares, &of, term, error);
 }
 
 const struct inmo_system inmo_system_ials = {
     .personal = 1,
     .new_users = 1,
     .new_items = 0,
+    .weights = 1,
     .tensor = rules,
     .tensors = sizeof rules / sizeof *rules,
     .defaults = ials_defaults,

@@ -20,6 +20,7 @@ struct inmo_solver {
     float *matrix;  // (dim, dim)
     float *right;   // (dim)
     float *scale;   // (dim) D^-1/2
+    float *root;    // (rows) w^1/2 of what is gathered
 };
 
 void inmo_least_squares_free(struct inmo_least_squares *squares)
@@ -82,6 +83,7 @@ void inmo_solver_free(struct inmo_solver *solver)
 {
     if (!solver)
         return;
+    inmo_free(solver->root);
     inmo_free(solver->scale);
     inmo_free(solver->right);
     inmo_free(solver->matrix);
@@ -100,27 +102,22 @@ struct inmo_solver *inmo_solver_new(int dim)
     solver->matrix = inmo_alloc(d * d, sizeof(float));
     solver->right = inmo_alloc(d, sizeof(float));
     solver->scale = inmo_alloc(d, sizeof(float));
-    if (!solver->z || !solver->matrix || !solver->right || !solver->scale) {
+    solver->root = inmo_alloc((size_t)solver->rows, sizeof(float));
+    if (!solver->z || !solver->matrix || !solver->right || !solver->scale || !solver->root) {
         inmo_solver_free(solver);
         solver = NULL;
     }
     return solver;
 }
 
-/* A history as rows; index of the n-th row, or -1. */
-struct rows {
-    const int32_t *node, *row_of;
-    int64_t count;
-    int32_t first;
-};
-
-static int32_t row_at(const struct rows *rows, int64_t n)
+/* Index of the n-th row, or -1. */
+static int32_t row_at(const struct inmo_neighbours *rows, int64_t n)
 {
     int32_t item = rows->node[n] - rows->first;
     return rows->row_of ? rows->row_of[item] : item;
 }
 
-static int64_t count_rows(const struct rows *rows)
+static int64_t count_rows(const struct inmo_neighbours *rows)
 {
     int64_t known = 0;
     if (!rows->row_of)
@@ -130,34 +127,49 @@ static int64_t count_rows(const struct rows *rows)
     return known;
 }
 
-/* D^-1/2 for a node with `known` neighbours. */
-static void fill_scale(const struct inmo_least_squares *squares, int64_t known, float *scale)
+static double weigh_rows(const struct inmo_neighbours *rows)
+{
+    double sum = 0;
+    if (!rows->weight)
+        return (double)count_rows(rows);
+    for (int64_t n = 0; n < rows->count; n++)
+        sum += row_at(rows, n) >= 0 ? (double)rows->weight[n] : 0;
+    return sum;
+}
+
+/* D^-1/2 for a node whose neighbours weigh so much. */
+static void fill_scale(const struct inmo_least_squares *squares, double known, float *scale)
 {
     const struct inmo_ials_setting *setting = &squares->setting;
-    double l2 = setting->l2 * pow((double)known + setting->unobserved * (double)squares->count, setting->exponent);
+    double l2 = setting->l2 * pow(known + setting->unobserved * (double)squares->count, setting->exponent);
     for (int k = 0; k < squares->dim; k++)
         scale[k] = (float)(1 / sqrt(setting->unobserved * squares->eigenvalue[k] + l2));
 }
 
-/* Gathers up to `most` rows from *at on, scaled, into z; returns their number and advances *at. */
-static int gather(const struct inmo_least_squares *squares, const struct rows *rows, const float *scale,
-                  int64_t *at, int most, float *z)
+/* Gathers up to `most` rows from *at on, scaled, into z, and the roots of their weights; returns their number and
+ * advances *at. */
+static int gather(const struct inmo_least_squares *squares, const struct inmo_neighbours *rows,
+                  struct inmo_solver *solver, int64_t *at, int most)
 {
     int dim = squares->dim, taken = 0;
+    const float *scale = solver->scale;
     for (; *at < rows->count && taken < most; ++*at) {
         int32_t row = row_at(rows, *at);
         const float *y = squares->row + (size_t)(row < 0 ? 0 : row) * (size_t)dim;
-        float *to = z + (size_t)taken * (size_t)dim;
+        float *to = solver->z + (size_t)taken * (size_t)dim, root;
         if (row < 0)
             continue;
+        root = rows->weight ? sqrtf(rows->weight[*at]) : 1;
         for (int k = 0; k < dim; k++)
             to[k] = scale[k] * y[k];
-        taken++;
+        for (int k = 0; k < dim && rows->weight; k++)
+            to[k] *= root;
+        solver->root[taken++] = root;
     }
     return taken;
 }
 
-/* (I + Z Z') c = 1, x = D^-1/2 Z' c; the minimum is Σ c. */
+/* (I + Z Z') c = s, x = D^-1/2 Z' c; the minimum is s·c. */
 static double solve_short(struct inmo_solver *solver, int dim, int n, float *x)
 {
     float *matrix = solver->matrix, *c = solver->right;
@@ -165,19 +177,19 @@ static double solve_short(struct inmo_solver *solver, int dim, int n, float *x)
     cblas_ssyrk(CblasColMajor, CblasLower, CblasTrans, n, dim, 1, solver->z, dim, 0, matrix, n);
     for (int k = 0; k < n; k++) {
         matrix[k * n + k] += 1;
-        c[k] = 1;
+        c[k] = solver->root[k];
     }
     if (LAPACKE_sposv_work(LAPACK_COL_MAJOR, 'L', n, 1, matrix, n, c, n))
         return NAN;
     cblas_sgemv(CblasColMajor, CblasNoTrans, dim, n, 1, solver->z, dim, c, 1, 0, x, 1);
     for (int k = 0; k < n; k++)
-        sum += c[k];
+        sum += (double)solver->root[k] * c[k];
     return sum;
 }
 
-/* (I + Z'Z) w = Z' 1, x = D^-1/2 w; the minimum is n - (Z'1)·w. */
+/* (I + Z'Z) v = Z' s, x = D^-1/2 v; the minimum is Σ w - (Z's)·v. */
 static double solve_long(const struct inmo_least_squares *squares, struct inmo_solver *solver,
-                         const struct rows *rows, int64_t known, float *x)
+                         const struct inmo_neighbours *rows, double known, float *x)
 {
     int dim = squares->dim, taken;
     size_t d = (size_t)dim;
@@ -187,45 +199,44 @@ static double solve_long(const struct inmo_least_squares *squares, struct inmo_s
     memset(right, 0, d * sizeof *right);
     for (int k = 0; k < dim; k++)
         matrix[(size_t)k * d + (size_t)k] = 1;
-    while ((taken = gather(squares, rows, solver->scale, &at, STRETCH, solver->z)) > 0) {
+    while ((taken = gather(squares, rows, solver, &at, STRETCH)) > 0) {
         cblas_ssyrk(CblasColMajor, CblasLower, CblasNoTrans, dim, taken, 1, solver->z, dim, 1, matrix, dim);
         for (int n = 0; n < taken; n++)
             for (int k = 0; k < dim; k++)
-                right[k] += solver->z[(size_t)n * d + (size_t)k];
+                right[k] += solver->root[n] * solver->z[(size_t)n * d + (size_t)k];
     }
     memcpy(x, right, d * sizeof *x);
     if (LAPACKE_sposv_work(LAPACK_COL_MAJOR, 'L', dim, 1, matrix, dim, x, dim))
         return NAN;
-    return (double)known - cblas_sdot(dim, right, 1, x, 1);
+    return known - cblas_sdot(dim, right, 1, x, 1);
 }
 
-double inmo_solve(const struct inmo_least_squares *squares, struct inmo_solver *solver, const int32_t *node,
-                  int64_t count, int32_t first, const int32_t *row_of, float *x)
+double inmo_solve(const struct inmo_least_squares *squares, struct inmo_solver *solver,
+                  const struct inmo_neighbours *of, float *x)
 {
-    struct rows rows = {node, row_of, count, first};
-    int64_t known = count_rows(&rows), at = 0;
+    int64_t known = count_rows(of), at = 0;
+    double weight = weigh_rows(of);
     int dim = squares->dim;
     double least;
     if (known == 0) {
         memset(x, 0, (size_t)dim * sizeof *x);
         return 0;
     }
-    fill_scale(squares, known, solver->scale);
+    fill_scale(squares, weight, solver->scale);
     if (known < dim) {
-        gather(squares, &rows, solver->scale, &at, (int)known, solver->z);
+        gather(squares, of, solver, &at, (int)known);
         least = solve_short(solver, dim, (int)known, x);
     } else {
-        least = solve_long(squares, solver, &rows, known, x);
+        least = solve_long(squares, solver, of, weight, x);
     }
     for (int k = 0; k < dim; k++)
         x[k] *= solver->scale[k];
     return least;
 }
 
-enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, const int32_t *node, int64_t count,
-                                  int32_t first, const int32_t *row_of, float *term, struct inmo_error *error)
+enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, const struct inmo_neighbours *of,
+                                  float *term, struct inmo_error *error)
 {
-    struct rows rows = {node, row_of, count, first};
     struct inmo_solver *solver = inmo_solver_new(squares->dim);
     int dim = squares->dim, taken, failed;
     size_t d = (size_t)dim;
@@ -233,15 +244,15 @@ enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, cons
     if (!solver)
         return inmo_fail_memory(error, "least squares");
     inmo_blas_hold();
-    fill_scale(squares, count_rows(&rows), solver->scale);
+    fill_scale(squares, weigh_rows(of), solver->scale);
     memset(solver->matrix, 0, d * d * sizeof *solver->matrix);
     for (int k = 0; k < dim; k++)
         solver->matrix[(size_t)k * d + (size_t)k] = 1;
-    while ((taken = gather(squares, &rows, solver->scale, &at, STRETCH, solver->z)) > 0)
+    while ((taken = gather(squares, of, solver, &at, STRETCH)) > 0)
         cblas_ssyrk(CblasColMajor, CblasLower, CblasNoTrans, dim, taken, 1, solver->z, dim, 1, solver->matrix, dim);
     failed = LAPACKE_spotrf_work(LAPACK_COL_MAJOR, 'L', dim, solver->matrix, dim) != 0;
-    for (int64_t n = 0; n < count && !failed; n++) {
-        int32_t row = row_at(&rows, n);
+    for (int64_t n = 0; n < of->count && !failed; n++) {
+        int32_t row = row_at(of, n);
         float *to = term + (size_t)n * d;
         if (row < 0) {
             memset(to, 0, d * sizeof *to);
@@ -251,7 +262,7 @@ enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, cons
             to[k] = solver->scale[k] * squares->row[(size_t)row * d + (size_t)k];
         failed = LAPACKE_spotrs_work(LAPACK_COL_MAJOR, 'L', dim, 1, solver->matrix, dim, to, dim) != 0;
         for (int k = 0; k < dim; k++)
-            to[k] *= solver->scale[k];
+            to[k] *= of->weight ? of->weight[n] * solver->scale[k] : solver->scale[k];
     }
     inmo_blas_release();
     inmo_solver_free(solver);

@@ -1,14 +1,14 @@
 /* least_squares.h - the half-steps of implicit alternating least squares: vectors of one side of the graph from
  * those of the other. For a node with neighbours H among rows y_1 .. y_n of the other side,
  *
- *     x = argmin Σ_{i in H} (x·y_i - 1)² + α0 Σ_i (x·y_i)² + λ' ‖x‖²,    λ' = λ (|H| + α0 n)^ν
- *       = (Y_H'Y_H + α0 G + λ' I)^-1 Y_H' 1,    G = Y'Y
+ *     x = argmin Σ_{i in H} w_i (x·y_i - 1)² + α0 Σ_i (x·y_i)² + λ' ‖x‖²,    λ' = λ (Σ_H w_i + α0 n)^ν
+ *       = (Y_H'W Y_H + α0 G + λ' I)^-1 Y_H' W 1,    G = Y'Y,   W = diag(w), 1 without weights
  *
  * Y is first rotated into the eigenvectors of G, which changes no dot product; then α0 G + λ' I = D is diagonal,
- * and with Z = Y_H D^-1/2
+ * and with Z = W^1/2 Y_H D^-1/2, s = W^1/2 1
  *
- *     x = D^-1/2 Z' (I + Z Z')^-1 1     |H| x |H|, when the history is shorter than the vector
- *       = D^-1/2 (I + Z'Z)^-1 Z' 1      d x d, else
+ *     x = D^-1/2 Z' (I + Z Z')^-1 s     |H| x |H|, when the history is shorter than the vector
+ *       = D^-1/2 (I + Z'Z)^-1 Z' s      d x d, else
  *
  * both exact, by Cholesky. Most histories are short, so this saves most of the d³ of the direct formula. */
 #ifndef INMO_MODEL_SYSTEM_LEAST_SQUARES_H
@@ -46,12 +46,18 @@ enum inmo_status inmo_least_squares_turn(struct inmo_least_squares *squares, flo
 struct inmo_solver;
 struct inmo_solver *inmo_solver_new(int dim);
 void inmo_solver_free(struct inmo_solver *solver);
-/* x (dim) of a node whose neighbours are rows row_of[node[0] - first], ... (row_of NULL: the row itself; negative
- * rows are skipped). Returns the minimum of the sum above, without α0's part over other nodes; NaN on failure. */
-double inmo_solve(const struct inmo_least_squares *squares, struct inmo_solver *solver, const int32_t *node,
-                  int64_t count, int32_t first, const int32_t *row_of, float *x);
-/* x as a sum: term (count, dim), term_j = (...)^-1 y_j, zero if there is no row. */
-enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, const int32_t *node, int64_t count,
-                                  int32_t first, const int32_t *row_of, float *term, struct inmo_error *error);
+/* A node's neighbours: rows row_of[node[0] - first], ... (row_of NULL: the row itself; negative: skipped). */
+struct inmo_neighbours {
+    const int32_t *node, *row_of;
+    int64_t count;
+    int32_t first;
+    const float *weight;  // (count) w; NULL: 1
+};
+/* x (dim) of such a node. Returns the minimum of the sum above, without α0's part over other nodes; NaN: failed. */
+double inmo_solve(const struct inmo_least_squares *squares, struct inmo_solver *solver,
+                  const struct inmo_neighbours *of, float *x);
+/* x as a sum: term (count, dim), term_j = (...)^-1 w_j y_j, zero if there is no row. */
+enum inmo_status inmo_solve_terms(const struct inmo_least_squares *squares, const struct inmo_neighbours *of,
+                                  float *term, struct inmo_error *error);
 
 #endif

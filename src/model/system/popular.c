@@ -32,7 +32,7 @@ static enum inmo_status popular_open(const struct inmo_model *model, const struc
     }
     state->items = graph->items;
     for (int32_t i = 0; i < graph->items; i++)
-        state->degree[i] = (float)inmo_graph_degree(graph, graph->users + i);
+        state->degree[i] = (float)inmo_graph_strength(graph, graph->users + i);
     *out = state;
     return INMO_OK;
 }
@@ -59,6 +59,7 @@ const struct inmo_system inmo_system_popular = {
     .personal = 0,
     .new_users = 1,
     .new_items = 1,
+    .weights = 1,
     .users = 8,
     .open = popular_open,
     .close = popular_close,
