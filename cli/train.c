@@ -3,6 +3,7 @@
  * Problems with the output, its folder or an old checkpoint are found before training starts. The checkpoint is
  * kept until the model is saved, so at every moment at least one of them exists. */
 #include "common.h"
+#include "ranks/ranks.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -153,7 +154,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_model_info info;
     struct inmo_lock lock = {-1, NULL};
     char *checkpoint = NULL;
-    int damaged;
+    int damaged, writes = inmo_own_rank() == 0;
     enum inmo_status status = INMO_OK;
 
     if (settings->no_checkpoint ||
@@ -164,12 +165,14 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         settings->training.train.checkpoint = checkpoint;
     }
     settings->data.prepare.hold_out = 0; /* training's option of this name does it, whatever the data */
-    status = cli_check_output(settings->output, 1, error);
-    if (!status && !inmo_is_written_into(settings->output))
+    status = inmo_train_check(&settings->training.train, error);
+    if (!status && writes)
+        status = cli_check_output(settings->output, 1, error);
+    if (!status && writes && !inmo_is_written_into(settings->output))
         status = inmo_lock_output(settings->output, &lock, error);
-    if (!status)
+    if (!status && writes)
         status = check_outputs(settings, error);
-    if (!status && settings->titles)
+    if (!status && writes && settings->titles)
         status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
     if (!status && settings->training.train.from)
         status = follow_from(options, settings, error);
@@ -181,15 +184,22 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         cli_take_like(options, &settings->training, dataset);
     if (!status)
         status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
+    if (inmo_ranks() > 1 && (status == INMO_INTERRUPTED || status == INMO_NUMERIC)) {
+        cli_ended_together = 1;
+        if (!writes)
+            error->message[0] = 0; /* rank 0 says it for all */
+    }
     damaged = dataset && status == INMO_FORMAT && settings->training.train.resume;
     cli_hooks_end();
-    if (!status && titles)
+    if (!status && writes && titles)
         status = inmo_model_keep_titles(model, titles, error);
-    if (!status)
+    if (!status && writes)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
-    if (!status && settings->training.train.checkpoint && !settings->keep_checkpoint)
+    if (!status && writes && settings->training.train.checkpoint && !settings->keep_checkpoint)
         unlink(settings->training.train.checkpoint);
-    if (!status) {
+    if (!writes) {
+        ; /* rank 0 has the model and says how it went */
+    } else if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)
             print_json(settings, dataset, &info, &report);
@@ -237,6 +247,7 @@ const struct cli_command cli_train = {
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
     .required = "output",
+    .on_ranks = 1,
     .settings_size = sizeof(struct train_settings),
     .declare = declare,
     .begin = begin,

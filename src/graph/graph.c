@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "graph/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -206,6 +207,7 @@ void inmo_graph_free(struct inmo_graph *graph)
 {
     if (!graph)
         return;
+    inmo_share_free(graph->share);
     inmo_free(graph->origin);
     inmo_free(graph->place);
     inmo_free(graph->root_degree);

@@ -19,6 +19,7 @@ struct inmo_graph {
     float *inverse_root_degree;  // (nodes) 1 / sqrt(max(degree, 1))
     float *root_degree;          // (nodes) sqrt(max(degree, 1))
     int32_t *place, *origin;     // (nodes) original number -> number here, and back; NULL: not renumbered
+    struct inmo_share *share;    // if this is a rank's part of a graph (share.h); else NULL
 };
 
 /* Maps the original number of a node to its current one, and back. */

@@ -2,13 +2,14 @@
 #include "model/readout.h"
 
 #include "base/threads.h"
+#include "graph/share.h"
 
 #include <math.h>
 
 void inmo_readout_scales(const struct inmo_graph *graph, double popularity, float *scale)
 {
     for (int32_t i = 0; i < graph->items; i++) {
-        int64_t degree = inmo_graph_degree(graph, graph->users + i);
+        int64_t degree = inmo_graph_true_degree(graph, graph->users + i);
         scale[i] = (float)pow(degree > 0 ? (double)degree : 1, popularity);
     }
 }
