@@ -77,7 +77,7 @@ static enum inmo_status check_outputs(struct train_settings *settings, struct in
     if (!status && checkpoint && !settings->training.train.resume && !access(checkpoint, F_OK)) {
         if (settings->common.force)
             /* A crash before the first new checkpoint must not leave the old one behind. */
-            unlink(checkpoint);
+            inmo_checkpoint_remove(checkpoint);
         else
             status = cli_fail(error, INMO_EXISTS,
                               "a checkpoint of an unfinished run exists: %s; --resume goes on from it, --force "
@@ -196,7 +196,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status && writes)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
     if (!status && writes && settings->training.train.checkpoint && !settings->keep_checkpoint)
-        unlink(settings->training.train.checkpoint);
+        inmo_checkpoint_remove(settings->training.train.checkpoint);
     if (!writes) {
         ; /* rank 0 has the model and says how it went */
     } else if (!status) {
@@ -208,7 +208,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     } else if (damaged) {
         cli_add_hint(error, "; --force without --resume starts again");
     } else if (status == INMO_NUMERIC && settings->training.train.checkpoint &&
-               !unlink(settings->training.train.checkpoint)) {
+               !access(settings->training.train.checkpoint, F_OK)) {
+        inmo_checkpoint_remove(settings->training.train.checkpoint);
         cli_add_hint(error, "; the checkpoint is removed, as going on from it would end the same way");
     } else if (dataset && settings->training.train.checkpoint &&
                !access(settings->training.train.checkpoint, F_OK)) {

@@ -493,6 +493,8 @@ struct inmo_train_report {
     const char *stopped;      /* "epochs", "patience", "max-seconds", "closed-form" */
 };
 
+/* Removes a checkpoint, with the files of all ranks if several wrote it. */
+INMO_API void inmo_checkpoint_remove(const char *path);
 /* Checks the options as inmo_train does, before any data is read. Errors: USAGE. */
 INMO_API enum inmo_status inmo_train_check(const struct inmo_train_options *options, struct inmo_error *error);
 

@@ -139,6 +139,25 @@ static enum inmo_status make_stepper(struct parts *parts, struct inmo_error *err
     return status;
 }
 
+/* Which rows of the block are this rank's: all, unless training is cut. Extra rows are on all ranks; the last has them
+ * in its checkpoint. */
+static void set_stretches(struct parts *parts)
+{
+    const struct inmo_stepper *stepper = parts->stepper;
+    const struct inmo_cut *cut = stepper->cut;
+    struct inmo_learner *learner = &parts->learner;
+    learner->whole_rows = cut ? inmo_cut_rows(stepper) : stepper->parameter_rows;
+    learner->stretch[0] = (struct inmo_stretch){0, 0, stepper->parameter_rows};
+    for (int side = 0; cut && side < 2; side++) {
+        int block = side ? cut->graph->share->item_block[inmo_own_rank()] : inmo_own_rank();
+        learner->stretch[side] = (struct inmo_stretch){
+            cut->first[side], cut->sides[side * (inmo_ranks() + 1) + block], cut->count[side]};
+    }
+    if (cut)
+        learner->stretch[2] = (struct inmo_stretch){stepper->binding.rows, cut->whole.rows,
+                                                    stepper->parameter_rows - stepper->binding.rows};
+}
+
 static enum inmo_status parts_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
                                      struct inmo_error *error)
 {
@@ -178,6 +197,7 @@ static enum inmo_status parts_create(const struct inmo_learner_setup *setup, str
         .model = &parts->model,
         .bound = &parts->bound,
     };
+    set_stretches(parts);
     *out = &parts->learner;
     return INMO_OK;
 }
