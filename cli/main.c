@@ -137,9 +137,11 @@ int main(int argc, char **argv)
     if (command) {
         re_exec_with_environment(argv);
         inmo_ranks_begin();
+        if (inmo_own_rank() > 0 && !freopen("/dev/null", "w", stdout)) /* rank 0 prints for all */
+            status = cli_fail(&error, INMO_IO, "cannot open /dev/null: %s", strerror(errno));
         if (inmo_ranks() > 1 && !command->on_ranks)
             status = cli_fail(&error, INMO_USAGE, "inmo %s runs on one rank; start it without mpirun", name);
-        else
+        else if (!status)
             status = run_command(command, argc, argv, &error);
     } else if (!name) {
         cli_print_program_help(stderr);

@@ -243,6 +243,9 @@ enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, s
     }
     if (!share->sent || !share->buffer || !*local)
         status = inmo_fail_memory(error, "the cut of the graph");
+    else
+        inmo_ranks_note_cut((int64_t)share->own_users + share->own_items, share->sent_begin[ranks],
+                            (int64_t)next - share->own_users - share->own_items);
 done:
     if (status)
         inmo_share_free(share);
@@ -364,9 +367,4 @@ void inmo_share_assemble(const struct inmo_graph *graph, size_t bytes, const voi
                (size_t)own * bytes);
         inmo_ranks_gather(whole, (struct inmo_parts){share->begin, share->size}, INMO_TRAFFIC_OTHER);
     }
-}
-
-int64_t inmo_share_bytes(const struct inmo_share *share, size_t bytes)
-{
-    return (int64_t)((size_t)share->sent_begin[inmo_ranks()] * bytes);
 }

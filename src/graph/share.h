@@ -1,14 +1,15 @@
 /* share.h - what one rank (ranks/ranks.h) has of a graph that several train on.
  *
- * The nodes are cut into blocks, one of users and one of items for each rank, with equal numbers of edge ends, in the
- * order of the nodes: where that is the community order, most neighbours are in the block. A rank computes the rows of
- * its own nodes and needs those of their neighbours, too: the halo. It has a graph of these alone,
+ * The nodes are cut into blocks, one of users and one of items for each rank, with equal numbers of edge ends,
+ * in the order of the nodes: where that is the community order, most neighbours are in the block. A rank
+ * computes the rows of its own nodes and needs those of their neighbours, too: the halo. It has a graph of
+ * these alone,
  *
  *     own users | halo users | own items | halo items          ("local" numbers)
  *
- * in which only own nodes have neighbours, in the order of the whole graph, so that sums have the same bytes. Halo
- * nodes are in the order of the whole graph, so those of one owner are together and their rows are received in place.
- * Every rank sees the whole graph when it is cut, and so knows what the others need of it. */
+ * in which only own nodes have neighbours, in the order of the whole graph, so that sums have the same bytes.
+ * Halo nodes are in the order of the whole graph, so those of one owner are together and their rows are
+ * received in place. Every rank sees the whole graph when it is cut, and so knows what the others need of it. */
 #ifndef INMO_GRAPH_SHARE_H
 #define INMO_GRAPH_SHARE_H
 
@@ -36,8 +37,8 @@ struct inmo_share {
     int64_t *begin, *size;               // (ranks) scratch
 };
 
-/* The share of this rank. most_bytes: of a row that is ever exchanged. with_halo 0: without the halo, for steps that
- * read only rows of their batch. The whole graph is kept by the caller. */
+/* The share of this rank. most_bytes: of a row that is ever exchanged. with_halo 0: without the halo, for steps
+ * that read only rows of their batch. The whole graph is kept by the caller. */
 enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, size_t most_bytes,
                                 struct inmo_graph **local, struct inmo_error *error);
 void inmo_share_free(struct inmo_share *share);
@@ -77,8 +78,8 @@ static inline int32_t inmo_share_end(const struct inmo_share *share, int rank, i
 /* The rank that has a node of the whole graph. */
 int inmo_share_owner(const struct inmo_share *share, int32_t node);
 
-/* Fetches the rows of the halo from their owners: bytes each, row of node v at v or at position[v] (negative: it has
- * none). start and finish are the same in two halves. Without ranks they do nothing. */
+/* Fetches the rows of the halo from their owners: bytes each, row of node v at v or at position[v] (negative:
+ * it has none). start and finish are the same in two halves. Without ranks they do nothing. */
 void inmo_share_start(const struct inmo_graph *graph, void *rows, size_t bytes, const int32_t *position);
 void inmo_share_finish(const struct inmo_graph *graph);
 static inline void inmo_share_refresh(const struct inmo_graph *graph, void *rows, size_t bytes,
@@ -94,8 +95,5 @@ void inmo_share_collect(const struct inmo_share *share, int32_t count, const int
                         int dim, const float *rows, float *out, float *scratch, enum inmo_traffic_kind kind);
 /* The rows of all nodes of the whole graph, from those of own nodes in rows (local nodes, width). */
 void inmo_share_assemble(const struct inmo_graph *graph, size_t bytes, const void *rows, void *whole);
-
-/* Bytes that one refresh sends from this rank. */
-int64_t inmo_share_bytes(const struct inmo_share *share, size_t bytes);
 
 #endif

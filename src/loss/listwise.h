@@ -52,14 +52,15 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
 /* weight (nodes): the coefficient of each squared norm in the loss, with factor instead of λ. */
 void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, float *weight);
 
-/* Shared by the two ways to run it, on one rank (listwise.c) and on several (listwise_ranks.c). Groups of blocks have a
- * sum each, whichever rank computes it; users in a block: as many as keep its scores in a core's cache. */
+/* Shared by the two ways to run it, on one rank (listwise.c) and on several (listwise_ranks.c). Groups of
+ * blocks have a sum each, whichever rank computes it; users in a block: as many as keep its scores in a core's
+ * cache. */
 enum { INMO_LISTWISE_GROUPS = 8 };
 int32_t inmo_listwise_block(int32_t negatives);
 /* Turns the scores of the negatives of batch user n into exponentials, sets rest, and returns their sum. */
 double inmo_listwise_negatives(struct inmo_listwise *listwise, int32_t n, float *score);
-/* Sets the user's gradient to that of the positives; returns the loss and the weight of the negatives' gradients. u: the
- * user's node in graph, in which its neighbours are; r and dr by its nodes. */
+/* Sets the user's gradient to that of the positives; returns the loss and the weight of the negatives'
+ * gradients. u: the user's node in graph, in which its neighbours are; r and dr by its nodes. */
 double inmo_listwise_positives(const struct inmo_listwise *listwise, const struct inmo_graph *graph, int32_t n,
                                int32_t u, const float *r, float *dr, double *spread);
 /* Sets the gradients of the graph's own items to that of the positives. */

@@ -1,9 +1,9 @@
 /* listwise_ranks.c - the listwise loss on several ranks, with the bytes of one.
  *
- * Positives are judged where a user's neighbours are: by its owner. Products with the negatives are of whole blocks of
- * users, in the order of the batch, and the blocks of a group add to one sum, so a rank computes whole groups, for users
- * of any owner: it gets their rows, tells the log-sums, learns how much weight the negatives have, and returns the
- * gradients.
+ * Positives are judged where a user's neighbours are: by its owner. Products with the negatives are of whole
+ * blocks of users, in the order of the batch, and the blocks of a group add to one sum, so a rank computes
+ * whole groups, for users of any owner: it gets their rows, tells the log-sums, learns how much weight the
+ * negatives have, and returns the gradients.
  *
  *     owner                          rank of the group
  *     r of users         ->          scores, their exponentials and log-sum
@@ -114,8 +114,9 @@ static void assign(struct inmo_listwise *listwise)
     }
 }
 
-/* Sets begin and size of what passes between this rank and the others, user by user. to_owner 0: side 0 is from owners
- * to groups as this rank sends it, side 1 as it receives it; 1: the way back. Returns how many this rank sends. */
+/* Sets begin and size of what passes between this rank and the others, user by user. to_owner 0: side 0 is from
+ * owners to groups as this rank sends it, side 1 as it receives it; 1: the way back. Returns how many this rank
+ * sends. */
 static int64_t plan(const struct inmo_listwise *listwise, size_t bytes, int to_owner)
 {
     struct inmo_listwise_ranks *ranks = listwise->ranks;

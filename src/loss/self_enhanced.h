@@ -37,8 +37,8 @@ void inmo_self_enhanced_draw(const struct inmo_self_enhanced *self, int64_t step
 /* Adds to the gradient of the block, sets the gradient of w, and returns the loss. */
 double inmo_self_enhanced_run(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
                               const float *parameter, float *gradient);
-/* The same with parameters by rows of the grouping, and w apart. Adds the gradient of row n to row index[n] of gradient
- * unless that is negative, and sets dw. */
+/* The same with parameters by rows of the grouping, and w apart. Adds the gradient of row n to row index[n] of
+ * gradient unless that is negative, and sets dw. */
 double inmo_self_enhanced_run_rows(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
                                    const float *row, const float *w, const int32_t *index, float *gradient,
                                    float *dw);

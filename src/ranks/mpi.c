@@ -65,6 +65,13 @@ static void count_traffic(enum inmo_traffic_kind kind, int64_t bytes, double sin
     world.traffic.waited[kind] += inmo_now() - since;
 }
 
+void inmo_ranks_note_cut(int64_t own_rows, int64_t sent_rows, int64_t received_rows)
+{
+    world.traffic.own_rows = own_rows;
+    world.traffic.sent_rows = sent_rows;
+    world.traffic.received_rows = received_rows;
+}
+
 struct inmo_traffic inmo_ranks_traffic(void)
 {
     return world.traffic;

@@ -84,6 +84,13 @@ void inmo_ranks_most(int32_t *value, int count)
     (void)count;
 }
 
+void inmo_ranks_note_cut(int64_t own_rows, int64_t sent_rows, int64_t received_rows)
+{
+    (void)own_rows;
+    (void)sent_rows;
+    (void)received_rows;
+}
+
 struct inmo_traffic inmo_ranks_traffic(void)
 {
     return (struct inmo_traffic){0};

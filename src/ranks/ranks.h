@@ -1,9 +1,9 @@
 /* ranks.h - the processes that train one model together, numbered from 0. Two files implement it: one.c, for a
  * program that is always alone, and mpi.c, for one that mpirun may start several times (`make mpi`).
  *
- * Every call but the first three is collective: all ranks make the same calls in the same order. A rank that fails
- * elsewhere ends the others by inmo_ranks_abort, as MPI itself does when a process dies. Only one thread of a process
- * makes these calls. With one rank they do nothing. */
+ * Every call but the first three is collective: all ranks make the same calls in the same order. A rank that
+ * fails elsewhere ends the others by inmo_ranks_abort, as MPI itself does when a process dies. Only one thread
+ * of a process makes these calls. With one rank they do nothing. */
 #ifndef INMO_RANKS_RANKS_H
 #define INMO_RANKS_RANKS_H
 
@@ -39,8 +39,8 @@ void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_ki
  * copied. */
 void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, struct inmo_parts received,
                          enum inmo_traffic_kind kind);
-/* Messages to and from others that are under way until finish, so that there is something else to do meanwhile. Those
- * between two ranks arrive in the order in which they are listed. One such exchange at a time. */
+/* Messages to and from others that are under way until finish, so that there is something else to do meanwhile.
+ * Those between two ranks arrive in the order in which they are listed. One such exchange at a time. */
 struct inmo_message {
     int rank;
     int64_t bytes;
@@ -61,11 +61,14 @@ static inline int inmo_ranks_agree(int value)
     return value;
 }
 
-/* What this rank has sent and how long it has waited for others, since the program started. */
+/* What this rank has sent and how long it has waited for others, since the program started; and what the last
+ * cut gave it (graph/share.h): rows of its own, and rows that each exchange of a layer sends and receives. */
 struct inmo_traffic {
+    int64_t own_rows, sent_rows, received_rows;
     int64_t exchanges[INMO_TRAFFIC_KINDS], bytes[INMO_TRAFFIC_KINDS];
     double waited[INMO_TRAFFIC_KINDS]; /* seconds */
 };
 struct inmo_traffic inmo_ranks_traffic(void);
+void inmo_ranks_note_cut(int64_t own_rows, int64_t sent_rows, int64_t received_rows);
 
 #endif

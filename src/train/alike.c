@@ -1,6 +1,6 @@
-/* alike.c - see alike.h. What is compared is a text, a line for each thing, so that a difference can be named. Ranks
- * compute many things twice and rely on equal results, so processors must be of one kind, too: BLAS has other bytes on
- * another. */
+/* alike.c - see alike.h. What is compared is a text, a line for each thing, so that a difference can be named.
+ * Ranks compute many things twice and rely on equal results, so processors must be of one kind, too: BLAS has
+ * other bytes on another. */
 #include "train/alike.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* alike.h - whether all ranks are about to train the same: the same program on the same kind of processor, with the same
- * options, on the same data. */
+/* alike.h - whether all ranks are about to train the same: the same program on the same kind of processor, with
+ * the same options, on the same data. */
 #ifndef INMO_TRAIN_ALIKE_H
 #define INMO_TRAIN_ALIKE_H
 

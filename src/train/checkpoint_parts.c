@@ -1,8 +1,9 @@
 /* checkpoint_parts.c - the rows of a checkpoint that several ranks write: see trainer.h.
  *
- * MODEL.checkpoint names a complete set of files, MODEL.checkpoint.a.0, .a.1, ... of as many ranks as there were. The next
- * set is .b.0, ..., and so on in turn: until all of its files are there, the one before is whole and named. A file has
- * stretches of rows and where they are among all rows, so that any number of ranks can go on from it. */
+ * MODEL.checkpoint names a complete set of files, MODEL.checkpoint.a.0, .a.1, ... of as many ranks as there
+ * were. The next set is .b.0, ..., and so on in turn: until all of its files are there, the one before is whole
+ * and named. A file has stretches of rows and where they are among all rows, so that any number of ranks can go
+ * on from it. */
 #include "base/memory.h"
 #include "base/tensorfile.h"
 #include "ranks/ranks.h"
@@ -60,7 +61,8 @@ enum inmo_status inmo_checkpoint_save_part(const struct inmo_trainer *trainer, c
             snprintf(name[parts], sizeof name[parts], "%s.%d", array[n].name, s);
             part[parts].name = name[parts];
             part[parts].rows = is_saved(s) ? learner->stretch[s].count : 0;
-            part[parts].data = (const char *)array[n].data + (size_t)learner->stretch[s].here * entry_bytes(&array[n]);
+            part[parts].data =
+                (const char *)array[n].data + (size_t)learner->stretch[s].here * entry_bytes(&array[n]);
             parts++;
         }
     if (!status)

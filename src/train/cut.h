@@ -1,6 +1,6 @@
-/* cut.h - a stepper on several ranks (graph/share.h): each has the rows of parameters of its own nodes, and copies of its
- * neighbours'. Rows are in the order of the rank's nodes, so own ones are in two stretches, users and items; extra rows
- * are on every rank, with the same values. */
+/* cut.h - a stepper on several ranks (graph/share.h): each has the rows of parameters of its own nodes, and
+ * copies of its neighbours'. Rows are in the order of the rank's nodes, so own ones are in two stretches, users
+ * and items; extra rows are on every rank, with the same values. */
 #ifndef INMO_TRAIN_CUT_H
 #define INMO_TRAIN_CUT_H
 
@@ -27,8 +27,8 @@ struct inmo_cut {
 
 /* Whether training is cut: there are several ranks. The reason why it cannot be is an error. */
 enum inmo_status inmo_cut_check(const struct inmo_train_options *options, struct inmo_error *error);
-/* Cuts stepper->graph and stepper->binding, which are of all nodes, and keeps the latter. Computes the spectral start if
- * there is one, as the whole graph is needed for it. */
+/* Cuts stepper->graph and stepper->binding, which are of all nodes, and keeps the latter. Computes the spectral
+ * start if there is one, as the whole graph is needed for it. */
 enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
                                struct inmo_error *error);
 /* Allocates what steps need, once it is known how large a batch is. */

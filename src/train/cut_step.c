@@ -1,8 +1,8 @@
 /* cut_step.c - a training step on several ranks: see cut.h, and step.c for the same on one.
  *
- * A batch of all nodes (listwise): every rank has r and dr of its own nodes, and the loss brings together what it needs.
- * Any other batch is small beside the graph: r of its nodes is brought together on all ranks, which all judge the whole
- * batch, with the same result, and go on with the gradients of the nodes they have. */
+ * A batch of all nodes (listwise): every rank has r and dr of its own nodes, and the loss brings together what
+ * it needs. Any other batch is small beside the graph: r of its nodes is brought together on all ranks, which
+ * all judge the whole batch, with the same result, and go on with the gradients of the nodes they have. */
 #include "base/threads.h"
 #include "kernel/kernel.h"
 #include "loss/norms.h"
@@ -151,8 +151,8 @@ static double some_nodes(struct inmo_stepper *stepper, const struct inmo_groupin
     return loss;
 }
 
-/* MF's step on triples: the rows of the batch are brought together as they are now, all ranks judge all triples, and
- * each updates its own rows. Chunks are those of pairwise.c, so the loss has its bytes. */
+/* MF's step on triples: the rows of the batch are brought together as they are now, all ranks judge all
+ * triples, and each updates its own rows. Chunks are those of pairwise.c, so the loss has its bytes. */
 static double pairwise_step(struct inmo_stepper *stepper, const struct inmo_grouping *grouping,
                             double learning_rate)
 {

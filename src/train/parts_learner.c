@@ -139,8 +139,8 @@ static enum inmo_status make_stepper(struct parts *parts, struct inmo_error *err
     return status;
 }
 
-/* Which rows of the block are this rank's: all, unless training is cut. Extra rows are on all ranks; the last has them
- * in its checkpoint. */
+/* Which rows of the block are this rank's: all, unless training is cut. Extra rows are on all ranks; the last
+ * has them in its checkpoint. */
 static void set_stretches(struct parts *parts)
 {
     const struct inmo_stepper *stepper = parts->stepper;

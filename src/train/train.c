@@ -205,8 +205,8 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
     return INMO_OK;
 }
 
-/* What is asked of the run between two steps. All ranks must do the same: stop if one is asked to, and take the time
- * of rank 0. */
+/* What is asked of the run between two steps. All ranks must do the same: stop if one is asked to, and take the
+ * time of rank 0. */
 struct asked {
     int32_t stop, late;
 };

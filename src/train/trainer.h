@@ -61,8 +61,8 @@ enum inmo_status inmo_checkpoint_save(struct inmo_trainer *trainer, const char *
  * writes them there. */
 enum { INMO_CHECKPOINT_VERSION = 2, INMO_CHECKPOINT_ARRAYS = 4 + INMO_LEARNER_ARRAYS };
 size_t inmo_checkpoint_arrays(const struct inmo_trainer *trainer, struct inmo_tensor *array);
-/* On several ranks a checkpoint is a set of files: one for each rank with its rows, and one that names the set and has
- * everything else. checkpoint_parts.c: */
+/* On several ranks a checkpoint is a set of files: one for each rank with its rows, and one that names the set
+ * and has everything else. checkpoint_parts.c: */
 struct inmo_tensorfile;
 /* Saves this rank's rows into the set that is not in use, and returns when all have; then the set may be named. */
 enum inmo_status inmo_checkpoint_save_part(const struct inmo_trainer *trainer, const char *path, int slot,
