@@ -10,7 +10,7 @@ KILLS ?= 50
 
 SERVE_PORT ?= 8088
 
-.PHONY: all demo serve python deb test test-slow test-asan test-tsan test-data test-aarch64 test-deb soak torture fuzz coverage bench install clean help setup
+.PHONY: mpi test-mpi all demo serve python deb test test-slow test-asan test-tsan test-data test-aarch64 test-deb soak torture fuzz coverage bench install clean help setup
 
 all: setup
 	@cmake --preset release >/dev/null
@@ -34,6 +34,14 @@ python: setup
 deb:
 	@tools/setup.sh deb
 	@tools/deb.sh
+
+mpi:
+	@tools/setup.sh mpi
+	@cmake --preset mpi >/dev/null
+	@cmake --build --preset mpi --target inmo
+
+test-mpi: program mpi
+	@tests/mpi/run.sh build-mpi/inmo build/inmo
 
 test: all
 	@ctest --preset release -j $(JOBS)
@@ -93,7 +101,7 @@ install: all
 	@cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 build-wheel build-deb dist demo-out serve-out
+	rm -rf build build-mpi build-dev build-asan build-tsan build-fuzz build-coverage build-aarch64 build-wheel build-deb dist demo-out serve-out
 
 setup:
 	@tools/setup.sh
@@ -111,6 +119,8 @@ help:
 	@echo "make serve      the live service with the demo's log, at http://127.0.0.1:8088 (SERVE_PORT)"
 	@echo "make python     the Python package: a source distribution and a wheel, in dist/"
 	@echo "make deb        Debian packages of the program, the library and its header, in build-deb/ (installs debhelper)"
+	@echo "make mpi        the program for several machines: build-mpi/inmo (installs Open MPI); see docs/cluster.md"
+	@echo "make test-mpi   its tests: the same model files on 1 to 4 ranks, ranks that are killed, and more"
 	@echo "make test       all tests that need no data"
 	@echo "make test-slow  the same, and every command with each of its allocations refused in turn (half an hour)"
 	@echo "make test-asan  the tests with the address and undefined-behaviour sanitizers, in build-asan/"

@@ -1,5 +1,6 @@
 /* common.c - the common options, and opening data sets, raw logs, models and lists of ids. */
 #include "common.h"
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -35,7 +36,7 @@ void cli_add_common(struct cli_options *options, struct cli_common *common, int 
 void cli_common_start(struct cli_common *common)
 {
     common->threads = inmo_set_threads(common->threads);
-    cli_hooks_start(common->quiet, common->log_times);
+    cli_hooks_start(common->quiet || inmo_own_rank() > 0, common->log_times);
 }
 
 /* ---- Data sets and raw logs ---------------------------------------------------------------------------------- */

@@ -222,6 +222,7 @@ const struct cli_command cli_evaluate = {
     .examples = "  inmo evaluate model.inmo data --k 5,10,20\n"
                 "  inmo evaluate model.inmo data --part valid --json\n"
                 "  inmo evaluate monday.inmo tuesday.inmo data\n",
+    .on_ranks = 1,
     .least_arguments = 2,
     .most_arguments = SIZE_MAX,
     .settings_size = sizeof(struct evaluate_settings),

@@ -1,5 +1,6 @@
 /* main.c - the program: finds the command, parses its options, runs it, and turns its status into the exit code. */
 #include "common.h"
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@ const struct cli_command *const cli_commands[] = {
 #endif
     &cli_info,    &cli_export,  &cli_bench, &cli_reproduce, &cli_completion, &cli_man,     NULL,
 };
+
+int cli_ended_together;
 
 const struct cli_command *cli_find_command(const char *name)
 {
@@ -133,7 +136,13 @@ int main(int argc, char **argv)
     cli_watch_memory();
     if (command) {
         re_exec_with_environment(argv);
-        status = run_command(command, argc, argv, &error);
+        inmo_ranks_begin();
+        if (inmo_own_rank() > 0 && !freopen("/dev/null", "w", stdout)) /* rank 0 prints for all */
+            status = cli_fail(&error, INMO_IO, "cannot open /dev/null: %s", strerror(errno));
+        if (inmo_ranks() > 1 && !command->on_ranks)
+            status = cli_fail(&error, INMO_USAGE, "inmo %s runs on one rank; start it without mpirun", name);
+        else if (!status)
+            status = run_command(command, argc, argv, &error);
     } else if (!name) {
         cli_print_program_help(stderr);
         status = INMO_USAGE;
@@ -153,5 +162,8 @@ int main(int argc, char **argv)
         status = cli_fail(&error, INMO_IO, "cannot write standard output: %s", strerror(errno ? errno : EIO));
     if (status)
         cli_print_error(&error);
+    if (status && inmo_ranks() > 1 && !cli_ended_together)
+        inmo_ranks_abort((int)status); /* the others may be waiting for this one */
+    inmo_ranks_end();
     return (int)status;
 }

@@ -58,6 +58,7 @@ struct cli_command {
     const char *examples;    /* command lines, one per line */
     size_t least_arguments, most_arguments;
     const char *required; /* name of an option that must be given, or NULL */
+    int on_ranks;         /* 1: several ranks run it together (ranks/ranks.h) */
     size_t settings_size;
     void (*declare)(struct cli_options *options, void *settings);
     enum inmo_status (*begin)(struct cli_options *options, void *settings, struct inmo_error *error); /* or NULL */
@@ -70,6 +71,8 @@ extern const struct cli_command cli_synth, cli_prepare, cli_train, cli_tune, cli
 /* The commands in the order of the data flow, ended by NULL (main.c). */
 extern const struct cli_command *const cli_commands[];
 const struct cli_command *cli_find_command(const char *name);
+/* 1: the command has failed on all ranks at once, so that none waits for another. */
+extern int cli_ended_together;
 
 /* Allocates the settings of the command with their defaults and registers its tables. */
 void cli_options_start(struct cli_options *options, const struct cli_command *command);

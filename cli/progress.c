@@ -3,6 +3,7 @@
  *   training  [########............]  12/1000 epochs  1.21/s  loss 0.3456  ndcg@20 0.1234 (best 0.1250)  4:12 left
  */
 #include "common.h"
+#include "ranks/ranks.h"
 
 #include <math.h>
 #include <signal.h>
@@ -194,7 +195,7 @@ static int on_interrupted(void *context)
 void cli_note(enum inmo_level level, const char *format, ...)
 {
     va_list arguments;
-    if (level == INMO_NOTE && state.quiet)
+    if ((level == INMO_NOTE && state.quiet) || inmo_own_rank() > 0)
         return;
     cli_hooks_end();
     fprintf(stderr, "%sinmo: %s", stamp(), level == INMO_NOTE ? "" : "warning: ");
@@ -218,6 +219,8 @@ void cli_print_error(struct inmo_error *error)
     if (error->message[0] && errors_as_json && !cli_check_memory(NULL))
         cli_json_put(stderr,
                      json_pack("{so}", "error", cli_json_error(error->code, cli_flags(error->message, text))), 0);
+    else if (error->message[0] && inmo_ranks() > 1)
+        fprintf(stderr, "%sinmo: rank %d: %s\n", stamp(), inmo_own_rank(), cli_flags(error->message, text));
     else if (error->message[0])
         fprintf(stderr, "%sinmo: %s\n", stamp(), cli_flags(error->message, text));
     error->message[0] = 0;

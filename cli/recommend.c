@@ -4,6 +4,7 @@
  * together. */
 #include "histories.h"
 #include "lists.h"
+#include "ranks/ranks.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -239,6 +240,8 @@ static enum inmo_status check(const struct cli_options *options, const struct re
                           "found %s, expected --user, --items (or --items-file) or both, or --histories, or "
                           "--all-users",
                           ways ? "several ways to say for whom" : "nobody to recommend for");
+    else if (inmo_ranks() > 1 && !settings->all_users)
+        status = cli_fail(error, INMO_USAGE, "on several ranks: found no --all-users, which they do together");
     else if (settings->all_users && !settings->output)
         status = cli_fail(error, INMO_USAGE, "--all-users needs -o FILE, or -o - for standard output");
     else if (settings->pairs_file && (settings->histories || !(somebody ? settings->users.count > 0 : 1)))
@@ -285,7 +288,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
             .explain = explain,
             .context = &run,
         };
-        status = cli_lists_open(&run.lists, settings->output, settings->common.force, error);
+        status =
+            cli_lists_open(&run.lists, inmo_own_rank() > 0 ? "-" : settings->output, settings->common.force, error);
     }
     if (!status) {
         inmo_query_init(&run.query);
@@ -326,6 +330,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 
 const struct cli_command cli_recommend = {
     .name = "recommend",
+    .on_ranks = 1,
     .arguments = "MODEL",
     .summary = "recommend to known users, to people unseen, or to everybody",
     .description =

@@ -3,6 +3,7 @@
  * Problems with the output, its folder or an old checkpoint are found before training starts. The checkpoint is
  * kept until the model is saved, so at every moment at least one of them exists. */
 #include "common.h"
+#include "ranks/ranks.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -76,7 +77,7 @@ static enum inmo_status check_outputs(struct train_settings *settings, struct in
     if (!status && checkpoint && !settings->training.train.resume && !access(checkpoint, F_OK)) {
         if (settings->common.force)
             /* A crash before the first new checkpoint must not leave the old one behind. */
-            unlink(checkpoint);
+            inmo_checkpoint_remove(checkpoint);
         else
             status = cli_fail(error, INMO_EXISTS,
                               "a checkpoint of an unfinished run exists: %s; --resume goes on from it, --force "
@@ -95,11 +96,86 @@ static double peak_rss_mb(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-static void print_json(const struct train_settings *settings, const struct inmo_dataset *dataset,
-                       const struct inmo_model_info *info, const struct inmo_train_report *report)
+/* What a rank has to say at the end. */
+struct rank_report {
+    double peak_rss_mb;
+    struct inmo_traffic traffic;
+};
+
+/* The reports of all ranks, which the caller frees; NULL with one rank. */
+static struct rank_report *gather_reports(void)
 {
-    cli_json_put(
-        stdout,
+    size_t ranks = (size_t)inmo_ranks();
+    struct rank_report *report = inmo_ranks() > 1 ? calloc(ranks, sizeof *report) : NULL;
+    int64_t *begin = report ? calloc(2 * ranks, sizeof *begin) : NULL;
+    if (!begin) {
+        free(report);
+        return NULL;
+    }
+    for (size_t n = 0; n < ranks; n++) {
+        begin[n] = (int64_t)(n * sizeof *report);
+        begin[ranks + n] = sizeof *report;
+    }
+    report[inmo_own_rank()] = (struct rank_report){peak_rss_mb(), inmo_ranks_traffic()};
+    inmo_ranks_gather(report, (struct inmo_parts){begin, begin + ranks}, INMO_TRAFFIC_OTHER);
+    free(begin);
+    return report;
+}
+
+/* Bytes that a rank sends after each layer, on average: rows of halves and of floats. */
+static double layer_bytes(const struct inmo_traffic *traffic)
+{
+    int64_t exchanges = traffic->exchanges[INMO_TRAFFIC_LAYERS];
+    return exchanges > 0 ? (double)traffic->bytes[INMO_TRAFFIC_LAYERS] / (double)exchanges : 0;
+}
+
+static double waited(const struct inmo_traffic *traffic)
+{
+    return traffic->waited[INMO_TRAFFIC_LAYERS] + traffic->waited[INMO_TRAFFIC_LOSS] +
+           traffic->waited[INMO_TRAFFIC_OTHER];
+}
+
+static json_t *ranks_json(const struct rank_report *report, int64_t steps)
+{
+    json_t *list = json_array();
+    for (int n = 0; report && n < inmo_ranks(); n++) {
+        const struct inmo_traffic *traffic = &report[n].traffic;
+        json_array_append_new(
+            list, json_pack("{si so sI sI sI sI sI sI sI sI so so so so}", "rank", n, "peak_rss_mb",
+                            cli_json_number(report[n].peak_rss_mb), "own_rows", (json_int_t)traffic->own_rows,
+                            "sent_rows", (json_int_t)traffic->sent_rows, "received_rows",
+                            (json_int_t)traffic->received_rows, "layer_exchanges",
+                            (json_int_t)traffic->exchanges[INMO_TRAFFIC_LAYERS], "layer_bytes",
+                            (json_int_t)traffic->bytes[INMO_TRAFFIC_LAYERS], "loss_exchanges",
+                            (json_int_t)traffic->exchanges[INMO_TRAFFIC_LOSS], "loss_bytes",
+                            (json_int_t)traffic->bytes[INMO_TRAFFIC_LOSS], "other_bytes",
+                            (json_int_t)traffic->bytes[INMO_TRAFFIC_OTHER], "bytes_per_layer",
+                            cli_json_number(layer_bytes(traffic)), "layer_waited_per_step",
+                            cli_json_number(steps > 0 ? traffic->waited[INMO_TRAFFIC_LAYERS] / (double)steps : 0),
+                            "loss_waited_per_step",
+                            cli_json_number(steps > 0 ? traffic->waited[INMO_TRAFFIC_LOSS] / (double)steps : 0),
+                            "waited", cli_json_number(waited(traffic))));
+    }
+    return list;
+}
+
+static void print_ranks(const struct rank_report *report, int64_t steps)
+{
+    printf("  rank   own rows   halo rows   MB a layer   ms waited a step   s waited   MB memory\n");
+    for (int n = 0; n < inmo_ranks(); n++) {
+        const struct inmo_traffic *traffic = &report[n].traffic;
+        double in_steps = traffic->waited[INMO_TRAFFIC_LAYERS] + traffic->waited[INMO_TRAFFIC_LOSS];
+        printf("  %4d %10lld  %10lld   %10.3f   %16.2f   %8.2f   %9.0f\n", n, (long long)traffic->own_rows,
+               (long long)traffic->received_rows, 1e-6 * layer_bytes(traffic),
+               steps > 0 ? 1e3 * in_steps / (double)steps : 0, waited(traffic), report[n].peak_rss_mb);
+    }
+}
+
+static void print_json(const struct train_settings *settings, const struct inmo_dataset *dataset,
+                       const struct inmo_model_info *info, const struct inmo_train_report *report,
+                       const struct rank_report *ranks)
+{
+    json_t *whole =
         json_pack("{ss so si si sI so so so so so sI so ss si so}", "model", info->name, "settings",
                   cli_json_parsed(info->configuration), "epochs", report->epochs, "best_epoch", report->best_epoch,
                   "steps", (json_int_t)report->steps, "seconds", cli_json_number(report->seconds),
@@ -107,12 +183,14 @@ static void print_json(const struct train_settings *settings, const struct inmo_
                   cli_json_number(report->best_score), "final_loss", cli_json_number(report->final_loss),
                   "peak_rss_mb", cli_json_number(peak_rss_mb()), "parameters", (json_int_t)info->parameters,
                   "output", cli_json_text(settings->output), "stopped", report->stopped ? report->stopped : "",
-                  "threads", settings->common.threads, "kept", cli_kept_json(dataset)),
-        1);
+                  "threads", settings->common.threads, "kept", cli_kept_json(dataset));
+    if (ranks)
+        json_object_set_new(whole, "ranks", ranks_json(ranks, report->steps));
+    cli_json_put(stdout, whole, 1);
 }
 
 static void print_text(const struct train_settings *settings, const struct inmo_model_info *info,
-                       const struct inmo_train_report *report)
+                       const struct inmo_train_report *report, const struct rank_report *ranks)
 {
     char number[32];
     printf("%s: %s, %s parameters\n", settings->output, info->name, cli_thousands(info->parameters, number));
@@ -127,6 +205,8 @@ static void print_text(const struct train_settings *settings, const struct inmo_
     printf("  time        %.1f s, %.3g s an epoch, %d threads\n", report->seconds, report->seconds_per_epoch,
            settings->common.threads);
     printf("  memory      %.0f MB at most\n", peak_rss_mb());
+    if (ranks)
+        print_ranks(ranks, report->steps);
 }
 
 /* A new log is read and split as that of the earlier model. */
@@ -152,8 +232,9 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     struct inmo_train_report report = {0};
     struct inmo_model_info info;
     struct inmo_lock lock = {-1, NULL};
+    struct rank_report *ranks = NULL;
     char *checkpoint = NULL;
-    int damaged;
+    int damaged, writes = inmo_own_rank() == 0;
     enum inmo_status status = INMO_OK;
 
     if (settings->no_checkpoint ||
@@ -164,12 +245,14 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         settings->training.train.checkpoint = checkpoint;
     }
     settings->data.prepare.hold_out = 0; /* training's option of this name does it, whatever the data */
-    status = cli_check_output(settings->output, 1, error);
-    if (!status && !inmo_is_written_into(settings->output))
+    status = inmo_train_check(&settings->training.train, error);
+    if (!status && writes)
+        status = cli_check_output(settings->output, 1, error);
+    if (!status && writes && !inmo_is_written_into(settings->output))
         status = inmo_lock_output(settings->output, &lock, error);
-    if (!status)
+    if (!status && writes)
         status = check_outputs(settings, error);
-    if (!status && settings->titles)
+    if (!status && writes && settings->titles)
         status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
     if (!status && settings->training.train.from)
         status = follow_from(options, settings, error);
@@ -181,24 +264,34 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         cli_take_like(options, &settings->training, dataset);
     if (!status)
         status = inmo_train(dataset, &settings->training.train, cli_hooks(), &model, &report, error);
+    if (inmo_ranks() > 1 && (status == INMO_INTERRUPTED || status == INMO_NUMERIC)) {
+        cli_ended_together = 1;
+        if (!writes)
+            error->message[0] = 0; /* rank 0 says it for all */
+    }
     damaged = dataset && status == INMO_FORMAT && settings->training.train.resume;
     cli_hooks_end();
-    if (!status && titles)
+    if (!status && writes && titles)
         status = inmo_model_keep_titles(model, titles, error);
-    if (!status)
+    if (!status && writes)
         status = inmo_model_save(model, settings->output, settings->common.force, error);
-    if (!status && settings->training.train.checkpoint && !settings->keep_checkpoint)
-        unlink(settings->training.train.checkpoint);
-    if (!status) {
+    if (!status)
+        ranks = gather_reports();
+    if (!status && writes && settings->training.train.checkpoint && !settings->keep_checkpoint)
+        inmo_checkpoint_remove(settings->training.train.checkpoint);
+    if (!writes) {
+        ; /* rank 0 has the model and says how it went */
+    } else if (!status) {
         inmo_model_info(model, &info);
         if (settings->common.json)
-            print_json(settings, dataset, &info, &report);
+            print_json(settings, dataset, &info, &report, ranks);
         else
-            print_text(settings, &info, &report);
+            print_text(settings, &info, &report, ranks);
     } else if (damaged) {
         cli_add_hint(error, "; --force without --resume starts again");
     } else if (status == INMO_NUMERIC && settings->training.train.checkpoint &&
-               !unlink(settings->training.train.checkpoint)) {
+               !access(settings->training.train.checkpoint, F_OK)) {
+        inmo_checkpoint_remove(settings->training.train.checkpoint);
         cli_add_hint(error, "; the checkpoint is removed, as going on from it would end the same way");
     } else if (dataset && settings->training.train.checkpoint &&
                !access(settings->training.train.checkpoint, F_OK)) {
@@ -206,6 +299,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
         fprintf(stderr, "inmo: the checkpoint is %s\n", settings->training.train.checkpoint);
         cli_print_go_on(options, "--resume");
     }
+    free(ranks);
     inmo_titles_free(titles);
     inmo_model_free(model);
     inmo_dataset_free(dataset);
@@ -228,7 +322,11 @@ const struct cli_command cli_train = {
         "\n\nWith --from, an "
         "earlier model's parameters are the start, matched by id, its settings and the way its log was "
         "read are the defaults, and only the last epochs of the schedule are trained. While a model is "
-        "made, MODEL.lock says by whom, and a second run ends with exit code 12.",
+        "made, MODEL.lock says by whom, and a second run ends with exit code 12.\n\nWhere the program was built "
+        "with "
+        "MPI, `mpirun -n 4 inmo train ...` trains inmo-lightgcn, inmo-mf, lightgcn or mf on four ranks, which may "
+        "be "
+        "on several machines, to the same model file (docs/cluster.md).",
     .examples = "  inmo train data -o model.inmo\n"
                 "  inmo train data -o mf.inmo --model inmo-mf --dim 128 --threads 8\n"
                 "  inmo train log.csv -o model.inmo --epochs 50 --max-seconds 600\n"
@@ -237,6 +335,7 @@ const struct cli_command cli_train = {
     .least_arguments = 1,
     .most_arguments = SIZE_MAX,
     .required = "output",
+    .on_ranks = 1,
     .settings_size = sizeof(struct train_settings),
     .declare = declare,
     .begin = begin,

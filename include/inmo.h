@@ -509,6 +509,11 @@ struct inmo_train_report {
     const char *stopped;      /* "epochs", "patience", "max-seconds", "closed-form" */
 };
 
+/* Removes a checkpoint, with the files of all ranks if several wrote it. */
+INMO_API void inmo_checkpoint_remove(const char *path);
+/* Checks the options as inmo_train does, before any data is read. Errors: USAGE. */
+INMO_API enum inmo_status inmo_train_check(const struct inmo_train_options *options, struct inmo_error *error);
+
 /* Trains on the training part and keeps the epoch with the best validation NDCG@20. Without a validation part,
  * hold_out of the training part stands in for it, unless the model has nothing to choose. Then refit: "graph" keeps
  * the parameters and lets the model have all interactions, train and valid, as its graph, with links solved on them

@@ -5,7 +5,7 @@
 
   - A folder of src/ includes only inmo.h and folders at or before its place on the data's way.
   - lab/ and limit/, parts of the program, include inmo.h, folders of src/ and themselves, but not each other.
-  - cli/ includes only inmo.h, base/file.h, data/input.h and data/output.h (there is one way to read and write a file), its own headers and the
+  - cli/ includes only inmo.h, base/file.h, data/input.h and data/output.h (there is one way to read and write a file), ranks/ranks.h, its own headers and the
     entrances lab/reproduce.h, lab/compare.h, limit/bench.h, server/serve.h, server/store.h and server/feed.h; examples/ only inmo.h.
   - server/ includes inmo.h, its own headers and src/base/; like the program, it uses the library from outside.
   - Every symbol the static library defines for others starts with inmo_.
@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 
-ORDER = ["base", "data", "graph", "kernel", "model", "score", "eval", "loss", "train", "tune", "view"]
+ORDER = ["base", "ranks", "data", "graph", "kernel", "model", "score", "eval", "loss", "train", "tune", "view"]
 PROGRAM_PARTS = {"lab": ("lab/reproduce.h", "lab/compare.h"), "limit": ("limit/bench.h",)}  # and what cli/ may include of each
 SERVER_ENTRANCES = {"server/serve.h", "server/store.h", "server/feed.h"}
 ROOMS = {"model": ["provider", "backbone", "head", "system"]}  # folders inside a folder
@@ -90,7 +90,7 @@ def check_outside(root, folder, own_headers, errors):
             places = [(start / name).resolve() for start in (path.parent, base)]
             own = own_headers and quoted and any(p.is_file() and base in p.parents for p in places)
             entrance = own_headers and (any(name in part for part in PROGRAM_PARTS.values()) or name in SERVER_ENTRANCES
-                                         or name in ("base/file.h", "data/input.h", "data/output.h"))
+                                         or name in ("base/file.h", "data/input.h", "data/output.h", "ranks/ranks.h"))
             if name != "inmo.h" and not own and not entrance and (quoted or name.split("/")[0] in ORDER):
                 what = "inmo.h, its own headers and the entrances of the parts" if own_headers else "inmo.h"
                 errors.append(f'{here}:{line}: {folder}/ includes only {what}, not "{name}"')

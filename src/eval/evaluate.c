@@ -197,6 +197,7 @@ static enum inmo_status rank_all(struct evaluation *run, const struct group_rule
         .count = run->count,
         .k = run->longest,
         .top_item = run->top,
+        .spread = 1,
     };
     enum inmo_status status = choose_candidates(run, rule, error);
     if (status)

@@ -94,6 +94,7 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
         .candidates = validation->candidates,
         .k = validation->k,
         .top_item = validation->top,
+        .spread = 1,
     };
     enum inmo_status status;
     inmo_scorer_source(scorer, &job);

@@ -86,7 +86,7 @@ static int32_t gather(const struct weigher *weigher, int32_t u, float *score, st
     const struct inmo_graph *graph = weigher->weighing->scorer->graph;
     const struct inmo_csr *seen = weigher->weighing->seen;
     const int32_t *node = graph->neighbour + graph->offset[u];
-    const float *share = graph->share ? graph->share + graph->offset[u] : NULL;
+    const float *share = graph->relative ? graph->relative + graph->offset[u] : NULL;
     int32_t history = (int32_t)inmo_graph_degree(graph, u), walks = 0, links = 0, w = 0, l = 0, count = 0;
     if (weigher->walks) {
         inmo_walks_add(weigher->walks, node, share, history, graph->users, &space->sums);

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "graph/share.h"
 
 #include <math.h>
 #include <string.h>
@@ -91,7 +92,7 @@ double inmo_graph_strength(const struct inmo_graph *graph, int32_t node)
 {
     double sum = 0;
     if (!graph->weight)
-        return (double)inmo_graph_degree(graph, node);
+        return (double)inmo_graph_true_degree(graph, node);
     for (int64_t e = graph->offset[node]; e < graph->offset[node + 1]; e++)
         sum += graph->weight[e];
     return sum;
@@ -101,8 +102,8 @@ static void fill_degrees(struct inmo_graph *graph)
 {
     for (int32_t v = 0; v < graph->nodes; v++) {
         double degree = inmo_graph_strength(graph, v), count = (double)inmo_graph_degree(graph, v);
-        for (int64_t e = graph->offset[v]; graph->share && e < graph->offset[v + 1]; e++)
-            graph->share[e] = (float)(graph->weight[e] / (degree / count));
+        for (int64_t e = graph->offset[v]; graph->relative && e < graph->offset[v + 1]; e++)
+            graph->relative[e] = (float)(graph->weight[e] / (degree / count));
         degree = count < 1 ? 1 : degree;
         graph->inverse_degree[v] = (float)(1 / degree);
         graph->root_degree[v] = (float)sqrt(degree);
@@ -145,12 +146,12 @@ static struct inmo_graph *make_graph(int32_t users, int32_t items, int64_t edges
     graph->offset = inmo_alloc(nodes + 1, sizeof *graph->offset);
     graph->neighbour = inmo_alloc(2 * (size_t)edges, sizeof *graph->neighbour);
     graph->weight = weighted ? inmo_alloc(2 * (size_t)edges, sizeof *graph->weight) : NULL;
-    graph->share = weighted ? inmo_alloc(2 * (size_t)edges, sizeof *graph->share) : NULL;
+    graph->relative = weighted ? inmo_alloc(2 * (size_t)edges, sizeof *graph->relative) : NULL;
     graph->inverse_degree = inmo_alloc(nodes, sizeof(float));
     graph->inverse_root_degree = inmo_alloc(nodes, sizeof(float));
     graph->root_degree = inmo_alloc(nodes, sizeof(float));
     if (!graph->offset || !graph->neighbour || !graph->inverse_degree || !graph->inverse_root_degree ||
-        !graph->root_degree || (weighted && (!graph->weight || !graph->share))) {
+        !graph->root_degree || (weighted && (!graph->weight || !graph->relative))) {
         inmo_graph_free(graph);
         return NULL;
     }
@@ -241,12 +242,13 @@ void inmo_graph_free(struct inmo_graph *graph)
 {
     if (!graph)
         return;
+    inmo_share_free(graph->share);
     inmo_free(graph->origin);
     inmo_free(graph->place);
     inmo_free(graph->root_degree);
     inmo_free(graph->inverse_root_degree);
     inmo_free(graph->inverse_degree);
-    inmo_free(graph->share);
+    inmo_free(graph->relative);
     inmo_free(graph->weight);
     inmo_free(graph->neighbour);
     inmo_free(graph->offset);

@@ -18,11 +18,12 @@ struct inmo_graph {
     int64_t *offset;             // (nodes + 1)
     int32_t *neighbour;          // (2 edges)
     float *weight;               // (2 edges) above 0; NULL: all are 1
-    float *share;                // (2 edges) weight / mean weight of the row's node; NULL as weight
+    float *relative;             // (2 edges) weight / mean weight of the row's node; NULL as weight
     float *inverse_degree;       // (nodes) 1 / max(degree, 1)
     float *inverse_root_degree;  // (nodes) 1 / sqrt(max(degree, 1))
     float *root_degree;          // (nodes) sqrt(max(degree, 1))
     int32_t *place, *origin;     // (nodes) original number -> number here, and back; NULL: not renumbered
+    struct inmo_share *share;    // if this is a rank's part of a graph (share.h); else NULL
 };
 
 /* Maps the original number of a node to its current one, and back. */

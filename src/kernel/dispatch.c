@@ -1,5 +1,6 @@
 /* dispatch.c - chooses the instruction set at start-up and spreads rows over threads. */
 #include "base/threads.h"
+#include "graph/share.h"
 #include "kernel/kernel.h"
 
 #include <math.h>
@@ -64,15 +65,27 @@ const struct inmo_kernels *inmo_kernels(void)
     return kernels;
 }
 
-void inmo_gather(const struct inmo_gather *job)
+static void gather_from(const struct inmo_gather *job, int32_t first, int32_t end)
 {
     enum { CHUNK = 64 };
     const struct inmo_kernels *kernels = inmo_kernels();
-    int32_t count = job->node ? job->node_count : job->graph->nodes;
     /* Row lengths vary widely, so threads take small chunks as they finish. */
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
-    for (int32_t begin = 0; begin < count; begin += CHUNK)
-        kernels->gather_range(job, begin, begin + CHUNK < count ? begin + CHUNK : count);
+    for (int32_t begin = first; begin < end; begin += CHUNK)
+        kernels->gather_range(job, begin, begin + CHUNK < end ? begin + CHUNK : end);
+}
+
+void inmo_gather(const struct inmo_gather *job)
+{
+    const struct inmo_graph *graph = job->graph;
+    if (job->node) {
+        gather_from(job, 0, job->node_count);
+    } else if (graph->share) { /* the rows of the halo are computed elsewhere */
+        gather_from(job, 0, graph->share->own_users);
+        gather_from(job, graph->users, graph->users + graph->share->own_items);
+    } else {
+        gather_from(job, 0, graph->nodes);
+    }
 }
 
 struct inmo_adam inmo_adam_at(double learning_rate, int64_t t)

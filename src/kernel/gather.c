@@ -46,8 +46,8 @@ static inline const float *first_term(const struct inmo_gather *job, int32_t v)
 {
     int is_user = v < job->graph->users;
     const float *extra = is_user ? job->extra_user : job->extra_item;
-    uint32_t user = is_user ? (uint32_t)v : UINT32_MAX;
-    uint32_t item = is_user ? UINT32_MAX : (uint32_t)(v - job->graph->users);
+    int32_t number = inmo_graph_number(job->graph, v);
+    uint32_t user = is_user ? (uint32_t)number : UINT32_MAX, item = is_user ? UINT32_MAX : (uint32_t)number;
     uint32_t key = is_user ? job->drop.key_user_rows : job->drop.key_item_rows;
     uintptr_t kept = 0 - (uintptr_t)(extra && inmo_drop_keeps(key, job->drop.threshold, user, item));
     return (const float *)(((uintptr_t)extra & kept) | ((uintptr_t)zeros & ~kept));
@@ -264,10 +264,11 @@ static void gather_picked(const struct inmo_gather *job, int32_t begin, int32_t 
             __builtin_prefetch(graph->neighbour + graph->offset[job->node[n + NODES_AHEAD]], 0, 3);
         if (v < graph->users) {
             step = (uint32_t)INMO_HASH_ITEM;
-            base = (uint32_t)v * (uint32_t)INMO_HASH_USER - (uint32_t)graph->users * step + job->drop.key_user_rows;
+            base = (uint32_t)inmo_graph_number(graph, v) * (uint32_t)INMO_HASH_USER -
+                   (uint32_t)inmo_graph_whole(graph)->users * step + job->drop.key_user_rows;
         } else {
             step = (uint32_t)INMO_HASH_USER;
-            base = (uint32_t)(v - graph->users) * (uint32_t)INMO_HASH_ITEM + job->drop.key_item_rows;
+            base = (uint32_t)inmo_graph_number(graph, v) * (uint32_t)INMO_HASH_ITEM + job->drop.key_item_rows;
         }
         do {
             int64_t take;
@@ -275,6 +276,9 @@ static void gather_picked(const struct inmo_gather *job, int32_t begin, int32_t 
                 sum_terms(job, &terms, carry);
             take = stop - at < LIST - terms.count ? stop - at : LIST - terms.count;
             list_row(&terms, graph->neighbour + at, (int32_t)take, edges - at, base, step);
+            for (int64_t e = 0; graph->share && job->drop.threshold && e < take; e++)
+                terms.hash[terms.count - take + e] =
+                    base + (uint32_t)graph->share->origin[graph->neighbour[at + e]] * step;
             at += take;
             terms.piece[terms.pieces++] = (struct piece){n, v, terms.count, first, at == stop};
             first = 0;

@@ -60,7 +60,7 @@ struct inmo_gather {
     const float *extra_user;  // (dim) first term of the rows of users; NULL: none
     const float *extra_item;  // (dim) the same for items
     struct inmo_drop drop;
-    const int32_t *node;  // (node_count) requested nodes; NULL: all, in order
+    const int32_t *node;  // (node_count) requested nodes; NULL: all own ones (graph/share.h), in order
     int32_t node_count;
     const float *plus;             // (.., dim) plus(v) is row plus_position[v], none if negative; NULL: none
     const int32_t *plus_position;  // (nodes) or NULL: row v; then out may be plus itself

@@ -5,6 +5,7 @@
 #ifndef INMO_KERNEL_TERMS_H
 #define INMO_KERNEL_TERMS_H
 
+#include "graph/share.h"
 #include "kernel/vector.h"
 
 #if defined(__AVX2__)

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "graph/share.h"
 #include "kernel/kernel.h"
 #include "loss/loss.h"
 #include "loss/sampler.h"
@@ -14,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS = 8, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
+enum { GROUPS = INMO_LISTWISE_GROUPS, SCORES = 1 << 18, FEWEST_USERS = 16, MOST_USERS = 128 };
 
-/* Users in a block: as many as keep its scores in a core's cache. */
-static int32_t block_users(int32_t negatives)
+int32_t inmo_listwise_block(int32_t negatives)
 {
     int32_t users = SCORES / negatives;
     return users < FEWEST_USERS ? FEWEST_USERS : users > MOST_USERS ? MOST_USERS : users;
@@ -26,6 +26,7 @@ static int32_t block_users(int32_t negatives)
 void inmo_listwise_free(struct inmo_listwise *listwise)
 {
     inmo_free(listwise->strength);
+    inmo_listwise_ranks_free(listwise);
     inmo_free(listwise->term);
     inmo_free(listwise->sum);
     inmo_free(listwise->block);
@@ -64,7 +65,7 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
     made.rest = inmo_alloc(users, sizeof *made.rest);
     made.in_batch = inmo_alloc_zero(users, 1);
     made.negative = inmo_alloc(m * d, sizeof(float));
-    made.block = inmo_alloc(GROUPS * (size_t)block_users(negatives) * (d + m), sizeof(float));
+    made.block = inmo_alloc(GROUPS * (size_t)inmo_listwise_block(negatives) * (d + m), sizeof(float));
     made.sum = inmo_alloc(GROUPS * m * d, sizeof(float));
     made.term = inmo_alloc((size_t)made.batch, sizeof *made.term);
     made.strength = graph->weight ? inmo_alloc(users, sizeof *made.strength) : NULL;
@@ -131,12 +132,13 @@ static inline struct judged judge(const struct inmo_listwise *listwise, int32_t 
     return (struct judged){gap, 1 / (1 + exp(-gap))};
 }
 
-/* w_ui / (d_u B): the weight of one positive of the user, edge e of either of them; d_u is the sum of w_uj. */
-static inline double share_of(const struct inmo_listwise *listwise, int32_t u, int64_t e)
+/* w_ui / (d_u B): the weight of one positive of the user, edge e of the graph, which may be a rank's part; d_u is the
+ * sum of w_uj. u is their number in the whole graph. */
+static inline double share_of(const struct inmo_listwise *listwise, const struct inmo_graph *graph, int32_t u,
+                              int64_t e)
 {
-    const struct inmo_graph *graph = listwise->graph;
     if (!graph->weight)
-        return 1 / ((double)inmo_graph_degree(graph, u) * listwise->count);
+        return 1 / ((double)inmo_graph_degree(listwise->graph, u) * listwise->count);
     return graph->weight[e] / (listwise->strength[u] * listwise->count);
 }
 
@@ -146,38 +148,52 @@ static inline float norm_of(const struct inmo_graph *graph, int32_t u, int64_t e
     return graph->weight ? graph->weight[e] * graph->inverse_degree[u] : graph->inverse_degree[u];
 }
 
-/* One user: turns the scores of the negatives into their gradients, and adds the positives' gradient to the user.
- * Returns the loss. */
-static double judge_user(struct inmo_listwise *listwise, int32_t n, const float *r, float *score, float *dr)
+/* All that follows uses differences of logarithms, so that widely spread scores neither overflow nor divide by
+ * zero. */
+double inmo_listwise_negatives(struct inmo_listwise *listwise, int32_t n, float *score)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
-    const struct inmo_graph *graph = listwise->graph;
-    int32_t u = listwise->who[n];
+    double factor = 1 / listwise->temperature, highest, sum;
+    highest = factor * kernels->largest(listwise->negatives, score);
+    sum = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
+    listwise->rest[listwise->who[n]] = highest + log(sum);
+    return sum;
+}
+
+double inmo_listwise_positives(const struct inmo_listwise *listwise, const struct inmo_graph *graph, int32_t n,
+                               int32_t u, const float *r, float *dr, double *spread)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
     size_t d = (size_t)listwise->dim;
     const float *row = r + (size_t)u * d;
     float *gradient = dr + (size_t)u * d;
-    double factor = 1 / listwise->temperature, highest, sum, spread = 0, loss = 0;
-    /* All that follows uses differences of logarithms, so that widely spread scores neither overflow nor divide by
-     * zero. */
-    highest = factor * kernels->largest(listwise->negatives, score);
-    sum = kernels->exponentials(listwise->negatives, (float)factor, (float)highest, score);
-    listwise->rest[u] = highest + log(sum);
+    double factor = 1 / listwise->temperature, loss = 0;
+    *spread = 0;
     for (int j = 0; j < listwise->dim; j++) {
         gradient[j] = (float)(2 * listwise->l2 / listwise->count * row[j]);
         loss += listwise->l2 / listwise->count * row[j] * row[j];
     }
     for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
         const float *item = r + (size_t)graph->neighbour[e] * d;
-        struct judged judged = judge(listwise, u, row, item);
-        double share = share_of(listwise, u, e);
+        struct judged judged = judge(listwise, listwise->who[n], row, item);
+        double share = share_of(listwise, graph, listwise->who[n], e);
         loss += share * (fmax(judged.gap, 0) + log1p(exp(-fabs(judged.gap))));
-        spread += share * judged.missed;
+        *spread += share * judged.missed;
         kernels->add_scaled(listwise->dim, (float)(-share * factor * judged.missed), item, gradient);
         if (listwise->l2 > 0)
             loss += share * listwise->l2 * kernels->dot(listwise->dim, item, item);
     }
+    return loss;
+}
+
+/* One user: turns the scores of the negatives into their gradients, and adds the positives' gradient to the user.
+ * Returns the loss. */
+static double judge_user(struct inmo_listwise *listwise, int32_t n, const float *r, float *score, float *dr)
+{
+    double sum = inmo_listwise_negatives(listwise, n, score), spread;
+    double loss = inmo_listwise_positives(listwise, listwise->graph, n, listwise->who[n], r, dr, &spread);
     for (int32_t j = 0; j < listwise->negatives; j++)
-        score[j] *= (float)(spread * factor / sum);
+        score[j] *= (float)(spread * (1 / listwise->temperature) / sum);
     return loss;
 }
 
@@ -186,7 +202,7 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
 {
     int dim = listwise->dim, negatives = listwise->negatives;
     size_t d = (size_t)dim, m = (size_t)negatives;
-    float *user = space, *score = space + (size_t)block_users(negatives) * d;
+    float *user = space, *score = space + (size_t)inmo_listwise_block(negatives) * d;
     for (int32_t n = 0; n < count; n++)
         memcpy(user + (size_t)n * d, r + (size_t)listwise->who[first + n] * d, d * sizeof *user);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1, user, dim, listwise->negative,
@@ -203,26 +219,28 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
 }
 
 /* dr_i = -Σ_{u in N_i, in the batch} w_ui missed_ui / (d_u B T) r_u + 2 λ/B Σ_u w_ui/d_u r_i */
-static void pull_items(const struct inmo_listwise *listwise, const float *r, float *dr)
+void inmo_listwise_pull_items(const struct inmo_listwise *listwise, const struct inmo_graph *graph, const float *r,
+                              float *dr)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
-    const struct inmo_graph *graph = listwise->graph;
+    const int32_t *origin = graph->share ? graph->share->origin : NULL;
     size_t d = (size_t)listwise->dim;
     double factor = 1 / listwise->temperature;
+    int32_t end = graph->share ? graph->users + graph->share->own_items : graph->nodes;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
-    for (int32_t v = graph->users; v < graph->nodes; v++) {
+    for (int32_t v = graph->users; v < end; v++) {
         float *sum = dr + (size_t)v * d;
         double norms = 0;
         memset(sum, 0, d * sizeof *sum);
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
-            int32_t u = graph->neighbour[e];
+            int32_t u = graph->neighbour[e], number = origin ? origin[u] : u;
             const float *user = r + (size_t)u * d;
-            if (!listwise->in_batch[u])
+            if (!listwise->in_batch[number])
                 continue;
-            kernels->add_scaled(
-                listwise->dim,
-                (float)(-share_of(listwise, u, e) * factor * judge(listwise, u, user, r + (size_t)v * d).missed),
-                user, sum);
+            kernels->add_scaled(listwise->dim,
+                                (float)(-share_of(listwise, graph, number, e) * factor *
+                                        judge(listwise, number, user, r + (size_t)v * d).missed),
+                                user, sum);
             norms += norm_of(graph, u, e);
         }
         if (listwise->l2 > 0)
@@ -249,7 +267,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     const struct inmo_graph *graph = listwise->graph;
     int dim = listwise->dim, threads = inmo_threads();
     size_t d = (size_t)dim, m = (size_t)listwise->negatives;
-    int32_t users = block_users(listwise->negatives), blocks = (listwise->count + users - 1) / users;
+    int32_t users = inmo_listwise_block(listwise->negatives), blocks = (listwise->count + users - 1) / users;
     double loss = 0;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t n = 0; n < m; n++)
@@ -279,7 +297,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
                 inmo_kernels()->add_scaled(dim, 1, listwise->sum + (group * m + n) * d, listwise->sum + n * d);
     }
     inmo_blas_release();
-    pull_items(listwise, r, dr);
+    inmo_listwise_pull_items(listwise, graph, r, dr);
     for (size_t n = 0; n < m; n++) /* an item drawn twice gets both gradients */
         inmo_kernels()->add_scaled(dim, 1, listwise->sum + n * d,
                                    dr + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d);
@@ -323,6 +341,9 @@ static enum inmo_status listwise_create(const struct inmo_loss_setup *setup, str
         status = inmo_listwise_make(setup->graph, options->batch, options->least_steps, options->most_steps,
                                     options->negatives, setup->width, options->temperature, options->l2,
                                     &state->listwise, error);
+    state->listwise.local = setup->local;
+    if (!status && setup->local)
+        status = inmo_listwise_ranks_make(&state->listwise, error);
     if (status)
         listwise_destroy(state);
     else
@@ -345,7 +366,8 @@ static double listwise_judge(struct inmo_loss_state *state, const struct inmo_gr
                              float *dr)
 {
     (void)grouping;
-    return inmo_listwise_run(&state->listwise, r, dr);
+    return state->listwise.local ? inmo_listwise_run_ranks(&state->listwise, r, dr)
+                                 : inmo_listwise_run(&state->listwise, r, dr);
 }
 
 static void listwise_weigh(const struct inmo_loss_state *state, const struct inmo_grouping *grouping, double factor,

@@ -39,6 +39,8 @@ struct inmo_listwise {
     float *sum;         // (GROUPS, negatives, dim) gradients of the negatives
     double *term;       // (batch)
     double *strength;   // (users) sum of w_ui; NULL: no weights
+    const struct inmo_graph *local;     // a rank's part of the graph; NULL: it is not cut
+    struct inmo_listwise_ranks *ranks;  // what it needs then (listwise_ranks.c)
 };
 
 enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps,
@@ -52,5 +54,25 @@ void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t s
 double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr);
 /* weight (nodes): the coefficient of each squared norm in the loss, with factor instead of λ. */
 void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, float *weight);
+
+/* Shared by the two ways to run it, on one rank (listwise.c) and on several (listwise_ranks.c). Groups of
+ * blocks have a sum each, whichever rank computes it; users in a block: as many as keep its scores in a core's
+ * cache. */
+enum { INMO_LISTWISE_GROUPS = 8 };
+int32_t inmo_listwise_block(int32_t negatives);
+/* Turns the scores of the negatives of batch user n into exponentials, sets rest, and returns their sum. */
+double inmo_listwise_negatives(struct inmo_listwise *listwise, int32_t n, float *score);
+/* Sets the user's gradient to that of the positives; returns the loss and the weight of the negatives'
+ * gradients. u: the user's node in graph, in which its neighbours are; r and dr by its nodes. */
+double inmo_listwise_positives(const struct inmo_listwise *listwise, const struct inmo_graph *graph, int32_t n,
+                               int32_t u, const float *r, float *dr, double *spread);
+/* Sets the gradients of the graph's own items to that of the positives. */
+void inmo_listwise_pull_items(const struct inmo_listwise *listwise, const struct inmo_graph *graph, const float *r,
+                              float *dr);
+
+enum inmo_status inmo_listwise_ranks_make(struct inmo_listwise *listwise, struct inmo_error *error);
+void inmo_listwise_ranks_free(struct inmo_listwise *listwise);
+/* inmo_listwise_run with r and dr by local nodes; r has the halo, too. */
+double inmo_listwise_run_ranks(struct inmo_listwise *listwise, const float *r, float *dr);
 
 #endif

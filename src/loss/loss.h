@@ -30,6 +30,8 @@ struct inmo_loss_setup {
     const struct inmo_csr *train;   /* (users, items) the same interactions, in the data set's numbers */
     int width;                      /* columns of r */
     int adds_l2;                    /* 1: L2 applies to r, and judge adds it */
+    const struct inmo_graph
+        *local; /* a rank's part of the graph (graph/share.h), whose nodes r has; NULL: not cut */
 };
 
 struct inmo_loss_state;

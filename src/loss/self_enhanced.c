@@ -5,9 +5,13 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "loss/triples.h"
+#include "ranks/ranks.h"
 
 void inmo_self_enhanced_free(struct inmo_self_enhanced *self)
 {
+    inmo_free(self->index);
+    inmo_free(self->node);
+    inmo_free(self->row);
     inmo_free(self->term);
     inmo_free(self->coefficient);
     inmo_free(self->partial);
@@ -68,7 +72,13 @@ enum inmo_status inmo_self_enhanced_make(const struct inmo_binding *binding, int
         .term = inmo_alloc(3 * batch / INMO_TRIPLES_CHUNK + 2, sizeof(double)),
     };
     enum inmo_status status = list_interactions(binding, &self.list, error);
-    if (!status && (!self.gradient || !self.partial || !self.coefficient || !self.term))
+    if (inmo_ranks() > 1) {
+        self.row = inmo_alloc(3 * batch * dim, sizeof(float));
+        self.node = inmo_alloc(3 * batch, sizeof(int32_t));
+        self.index = inmo_alloc(3 * batch, sizeof(int32_t));
+    }
+    if (!status && (!self.gradient || !self.partial || !self.coefficient || !self.term ||
+                    (inmo_ranks() > 1 && (!self.row || !self.node || !self.index))))
         status = inmo_fail_memory(error, "the self-enhanced loss");
     /* Templates without interactions are not an error: the loss is 0. */
     if (!status && inmo_sampler_make(&self.list, &self.sampler, error) == INMO_MEMORY)
@@ -90,26 +100,51 @@ void inmo_self_enhanced_draw(const struct inmo_self_enhanced *self, int64_t step
     inmo_grouping_set(grouping, 3 * batch);
 }
 
-double inmo_self_enhanced_run(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
-                              const float *parameter, float *gradient)
+/* x: the rows that index names, of the block or of the grouping. Leaves the gradients by rows of the grouping. */
+static double run(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping, const float *x,
+                  const int32_t *index, const float *w, float *dw)
 {
-    size_t dim = (size_t)self->binding->dim, w = (size_t)self->diagonal * dim;
     struct inmo_triples triples = {
         .batch = self->batch,
         .dim = self->binding->dim,
         .factor = self->weight / self->batch,
-        .x = parameter,
-        .index = grouping->number,
-        .w = parameter + w,
+        .x = x,
+        .index = index,
+        .w = w,
         .coefficient = self->coefficient,
         .term = self->term,
     };
     double loss = inmo_triples_forward(&triples);
     inmo_triples_backward(&triples, grouping, self->gradient);
-    inmo_triples_backward_w(&triples, self->partial, gradient + w);
+    inmo_triples_backward_w(&triples, self->partial, dw);
+    return loss;
+}
+
+static void add_gradients(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
+                          const int32_t *index, float *gradient)
+{
+    size_t dim = (size_t)self->binding->dim;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < grouping->rows.count; n++)
-        inmo_kernels()->add_scaled(self->binding->dim, 1, self->gradient + (size_t)n * dim,
-                                   gradient + (size_t)grouping->node[n] * dim);
+        if (index[n] >= 0)
+            inmo_kernels()->add_scaled(self->binding->dim, 1, self->gradient + (size_t)n * dim,
+                                       gradient + (size_t)index[n] * dim);
+}
+
+double inmo_self_enhanced_run(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
+                              const float *parameter, float *gradient)
+{
+    size_t w = (size_t)self->diagonal * (size_t)self->binding->dim;
+    double loss = run(self, grouping, parameter, grouping->number, parameter + w, gradient + w);
+    add_gradients(self, grouping, grouping->node, gradient);
+    return loss;
+}
+
+double inmo_self_enhanced_run_rows(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
+                                   const float *row, const float *w, const int32_t *index, float *gradient,
+                                   float *dw)
+{
+    double loss = run(self, grouping, row, grouping->row, w, dw);
+    add_gradients(self, grouping, index, gradient);
     return loss;
 }

@@ -22,6 +22,9 @@ struct inmo_self_enhanced {
     float *partial;               // (batch / CHUNK + 1, dim) sums for w
     float *coefficient;           // (batch)
     double *term;                 // (3 batch / CHUNK + 2)
+    /* On several ranks (train/cut.h), by rows of the grouping; else NULL: */
+    float *row;             // (3 batch, dim) their parameters, brought together
+    int32_t *node, *index;  // (3 batch) their nodes, and the rank's own rows
 };
 
 /* The rows of binding are templates. binding must outlive self. */
@@ -34,5 +37,10 @@ void inmo_self_enhanced_draw(const struct inmo_self_enhanced *self, int64_t step
 /* Adds to the gradient of the block, sets the gradient of w, and returns the loss. */
 double inmo_self_enhanced_run(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
                               const float *parameter, float *gradient);
+/* The same with parameters by rows of the grouping, and w apart. Adds the gradient of row n to row index[n] of
+ * gradient unless that is negative, and sets dw. */
+double inmo_self_enhanced_run_rows(const struct inmo_self_enhanced *self, const struct inmo_grouping *grouping,
+                                   const float *row, const float *w, const int32_t *index, float *gradient,
+                                   float *dw);
 
 #endif

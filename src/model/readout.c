@@ -2,6 +2,7 @@
 #include "model/readout.h"
 
 #include "base/threads.h"
+#include "graph/share.h"
 
 #include <math.h>
 

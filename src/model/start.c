@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "base/threads.h"
+#include "graph/share.h"
 
 #include <math.h>
 
@@ -32,7 +33,8 @@ void inmo_start_spectral(const struct inmo_row_start *start, const float *factor
         const float *from =
             node < graph->users ? svd->u + (size_t)node * rank : svd->v + (size_t)(node - graph->users) * rank;
         /* Singular vectors have length 1 over all nodes; this makes the length of a row about start->scale. */
-        double scale = start->scale * sqrt(node < graph->users ? graph->users : graph->items);
+        double scale = start->scale *
+                       sqrt(node < graph->users ? inmo_graph_whole(graph)->users : inmo_graph_whole(graph)->items);
         if (factor)
             scale *= factor[node];
         for (size_t j = 0; j < (size_t)start->columns; j++)

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "kernel/kernel.h"
+#include "ranks/ranks.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -138,7 +139,7 @@ static int collect_block(const struct inmo_rank *job, const int32_t *place, int3
         int32_t *item = added->item + at;
         float *value = added->value + at;
         found = inmo_beside_collect(job->beside, graph->neighbour + graph->offset[u],
-                                    graph->share ? graph->share + graph->offset[u] : NULL,
+                                    graph->relative ? graph->relative + graph->offset[u] : NULL,
                                     (int32_t)inmo_graph_degree(graph, u), graph->users, &added->sums, item, value);
         for (int32_t e = 0; e < found; e++)
             if (!place || place[item[e]] >= 0) {
@@ -244,8 +245,34 @@ static enum inmo_status pack_candidates(const struct inmo_rank *job, float **ite
     return INMO_OK;
 }
 
-/* Filled scores have all items: where most of them are ranked, the others are closed. Moving the scores of those
- * that are ranked took longer than making them. */
+/* The first of the users whom a rank ranks for: it has whole blocks. */
+static int32_t first_user(const struct inmo_rank *job, int32_t users, int rank)
+{
+    int64_t blocks = ((int64_t)job->count + users - 1) / users, first = blocks * rank / inmo_ranks() * users;
+    return first < job->count ? (int32_t)first : job->count;
+}
+
+/* Gives all ranks the lists that each has made; blocks of users are the ranks' in turn. */
+static enum inmo_status gather_lists(const struct inmo_rank *job, int32_t users, struct inmo_error *error)
+{
+    int ranks = inmo_ranks();
+    int64_t *begin = inmo_alloc(2 * (size_t)ranks, sizeof *begin), *size = begin + ranks;
+    if (!begin)
+        return inmo_fail_memory(error, "ranking");
+    for (int rank = 0; rank < ranks; rank++) {
+        begin[rank] = (int64_t)first_user(job, users, rank) * job->k * (int64_t)sizeof *job->top_item;
+        size[rank] =
+            (int64_t)first_user(job, users, rank + 1) * job->k * (int64_t)sizeof *job->top_item - begin[rank];
+    }
+    inmo_ranks_gather(job->top_item, (struct inmo_parts){begin, size}, INMO_TRAFFIC_OTHER);
+    if (job->top_score)
+        inmo_ranks_gather(job->top_score, (struct inmo_parts){begin, size}, INMO_TRAFFIC_OTHER);
+    inmo_free(begin);
+    return INMO_OK;
+}
+
+/* Filled scores have all items: where most of them are ranked, the others are closed instead of moving the scores of
+ * those, which took longer than making them. */
 static enum inmo_status close_items(const struct inmo_rank *job, struct closed *closed, struct inmo_error *error)
 {
     int32_t next = 0;
@@ -272,6 +299,8 @@ enum inmo_status inmo_rank(const struct inmo_rank *given, const struct inmo_hook
     int threads = inmo_threads();
     double start = inmo_now(), shown = start;
     int32_t items, users = block_users(job);
+    int32_t own = job->spread ? first_user(job, users, inmo_own_rank()) : 0;
+    int32_t end = job->spread ? first_user(job, users, inmo_own_rank() + 1) : job->count;
     atomic_int failed = 0, stop = 0;
     atomic_int done = 0;
 
@@ -296,7 +325,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *given, const struct inmo_hook
         if (!ready)
             atomic_store(&failed, 1);
 #pragma omp for schedule(dynamic)
-        for (int32_t first = 0; first < job->count; first += users) {
+        for (int32_t first = own; first < end; first += users) {
             if (!ready || atomic_load(&failed) || atomic_load(&stop))
                 continue;
             if (rank_block(job, packed ? packed : job->item, place, items, &closed, first, users, &space) != 0)
@@ -319,6 +348,8 @@ enum inmo_status inmo_rank(const struct inmo_rank *given, const struct inmo_hook
         status = inmo_fail_memory(error, "ranking");
     else if (atomic_load(&stop))
         status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while ranking");
+    if (!status && job->spread && inmo_ranks() > 1)
+        status = gather_lists(job, users, error);
 finish:
     inmo_free(closed.item);
     inmo_free(place);
@@ -354,7 +385,7 @@ enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_er
                 const struct inmo_graph *graph = job->beside->graph;
                 int64_t at = graph->offset[u] + e;
                 score[i] += inmo_beside_between(job->beside, graph->neighbour[at] - graph->users,
-                                                graph->share ? graph->share[at] : 1, i);
+                                                graph->relative ? graph->relative[at] : 1, i);
             }
         }
         for (int32_t j = 0; j < job->k; j++) {

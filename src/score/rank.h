@@ -37,6 +37,7 @@ struct inmo_rank {
     int32_t k;
     int32_t *top_item;  // (count, k) best first, -1 where there are fewer
     float *top_score;   // (count, k) or NULL
+    int spread;         /* 1: all ranks make this call; each ranks for some of the users, and all get all lists */
 };
 
 /* Reports progress in users. Errors: MEMORY, INTERRUPTED. */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "graph/order.h"
+#include "graph/share.h"
 #include "kernel/kernel.h"
 
 struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user)
@@ -80,6 +81,22 @@ static enum inmo_status put_beside(struct inmo_scorer *scorer, struct inmo_error
     return status;
 }
 
+/* Each rank computes the rows of its own nodes; then all have all. */
+static enum inmo_status represent_share(struct inmo_scorer *scorer, double alpha, struct inmo_error *error)
+{
+    const struct inmo_model *model = scorer->model;
+    const struct inmo_binding *binding = &scorer->bound->binding;
+    size_t width = (size_t)scorer->dim;
+    float *r = inmo_alloc((size_t)binding->graph->nodes * width, sizeof *r);
+    enum inmo_status status = r ? inmo_represent(model->kind, binding, model->layers, model->parameter, model->own,
+                                                 alpha, model->popularity, r, NULL, error)
+                                : inmo_fail_memory(error, "the representations");
+    if (!status)
+        inmo_share_assemble(binding->graph, width * sizeof *r, r, scorer->r);
+    inmo_free(r);
+    return status;
+}
+
 static enum inmo_status represent(struct inmo_scorer *scorer, double alpha, struct inmo_error *error)
 {
     const struct inmo_model *model = scorer->model;
@@ -89,10 +106,13 @@ static enum inmo_status represent(struct inmo_scorer *scorer, double alpha, stru
     enum inmo_status status;
     if (scorer->base && provider->base && provider->base(binding, model->parameter, model->own, scorer->base))
         return inmo_fail_memory(error, "the representations");
-    status = inmo_represent(model->kind, binding, model->layers, model->parameter, model->own, alpha,
-                            model->popularity, scorer->r, scorer->memory, error);
+    if (binding->graph->share)
+        status = represent_share(scorer, alpha, error);
+    else
+        status = inmo_represent(model->kind, binding, model->layers, model->parameter, model->own, alpha,
+                                model->popularity, scorer->r, scorer->memory, error);
     if (!status) /* so that ties rank alike however training numbered the nodes */
-        status = inmo_order_restore(binding->graph, scorer->dim, scorer->r, error);
+        status = inmo_order_restore(inmo_graph_whole(binding->graph), scorer->dim, scorer->r, error);
     if (!status && model->kind->head) {
         inmo_head_source_close(&scorer->head);
         status = inmo_head_source_open(&scorer->head, model->kind->head, scorer->dim, inmo_model_head(model),

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/setting.h"
 #include "base/tensorfile_layout.h"
+#include "ranks/ranks.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CHECKPOINT_VERSION = 2, MOST_ARRAYS = 4 + INMO_LEARNER_ARRAYS };
+enum { CHECKPOINT_VERSION = INMO_CHECKPOINT_VERSION, MOST_ARRAYS = INMO_CHECKPOINT_ARRAYS };
 
 static uint64_t hash_csr(uint64_t seed, const struct inmo_csr *csr)
 {
@@ -62,8 +63,7 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
     return INMO_OK;
 }
 
-/* Lists the run's arrays in the order of the file. Saving reads them in place; loading writes them there. */
-static size_t list_arrays(const struct inmo_trainer *trainer, struct inmo_tensor *array)
+size_t inmo_checkpoint_arrays(const struct inmo_trainer *trainer, struct inmo_tensor *array)
 {
     const struct inmo_learner *learner = trainer->learner;
     const struct inmo_block *block = &learner->block;
@@ -80,13 +80,13 @@ static size_t list_arrays(const struct inmo_trainer *trainer, struct inmo_tensor
     return count;
 }
 
-enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path,
-                                      struct inmo_error *error)
+/* Saves the counters and these arrays. parts > 0: the others are in so many files of this slot. */
+static enum inmo_status save(const struct inmo_trainer *trainer, const char *path, int parts, int slot,
+                             const struct inmo_tensor *array, size_t arrays, struct inmo_error *error)
 {
-    struct inmo_tensor array[MOST_ARRAYS];
-    size_t arrays = list_arrays(trainer, array);
-    char fingerprint[32], numbers[7][48];
-    struct inmo_metadata metadata[] = {
+    char fingerprint[32], numbers[7][48], part_count[16], part_slot[2] = {(char)(slot ? 'b' : 'a'), 0};
+    size_t count = 10;
+    struct inmo_metadata metadata[13] = {
         {"model", trainer->options->model},
         {"fingerprint", fingerprint},
         {"epoch", numbers[0]},
@@ -97,8 +97,14 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
         {"best_score", numbers[5]},
         {"record", trainer->record},
         {"epochs", numbers[6]},
-        {"before", trainer->before}, /* last: only in a second pass (refit.h) */
     };
+    if (parts > 0) {
+        snprintf(part_count, sizeof part_count, "%d", parts);
+        metadata[count++] = (struct inmo_metadata){"parts", part_count};
+        metadata[count++] = (struct inmo_metadata){"slot", part_slot};
+    }
+    if (trainer->before) /* only in a second pass (refit.h) */
+        metadata[count++] = (struct inmo_metadata){"before", trainer->before};
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)trainer->fingerprint);
     snprintf(numbers[0], sizeof *numbers, "%d", trainer->epoch);
     snprintf(numbers[1], sizeof *numbers, "%lld", (long long)trainer->step);
@@ -107,8 +113,26 @@ enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const 
     snprintf(numbers[4], sizeof *numbers, "%d", trainer->best_epoch);
     inmo_format(numbers[5], sizeof *numbers, "%a", trainer->best_score);
     snprintf(numbers[6], sizeof *numbers, "%d", trainer->options->epochs);
-    return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata,
-                                 sizeof metadata / sizeof *metadata - !trainer->before, array, arrays, error);
+    return inmo_tensorfile_write(path, 1, "checkpoint", CHECKPOINT_VERSION, metadata, count, array, arrays, error);
+}
+
+enum inmo_status inmo_checkpoint_save(struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
+{
+    struct inmo_tensor array[MOST_ARRAYS];
+    size_t arrays = inmo_checkpoint_arrays(trainer, array), common = 0;
+    enum inmo_status status;
+    if (inmo_ranks() == 1)
+        return save(trainer, path, 0, 0, array, arrays, error);
+    status = inmo_checkpoint_save_part(trainer, path, !trainer->slot, error);
+    for (size_t n = 0; n < arrays; n++)
+        if (array[n].dtype == INMO_F64)
+            array[common++] = array[n];
+    if (!status && inmo_own_rank() == 0)
+        status = save(trainer, path, inmo_ranks(), !trainer->slot, array, common, error);
+    if (!status)
+        inmo_ranks_agree(0); /* none goes on before the set is complete */
+    trainer->slot = !trainer->slot;
+    return status;
 }
 
 enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error)
@@ -276,7 +300,7 @@ static enum inmo_status check_fingerprint(const struct inmo_trainer *trainer, co
 enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *path, struct inmo_error *error)
 {
     struct inmo_tensor array[MOST_ARRAYS], found;
-    size_t arrays = list_arrays(trainer, array);
+    size_t arrays = inmo_checkpoint_arrays(trainer, array);
     struct inmo_tensorfile *file = NULL;
     struct inmo_learner *learner = trainer->learner;
     const char *wrong = NULL;
@@ -285,7 +309,11 @@ enum inmo_status inmo_checkpoint_load(struct inmo_trainer *trainer, const char *
         status = check_fingerprint(trainer, file, path, error);
     if (!status)
         status = load_counters(trainer, file, path, error);
+    if (!status)
+        status = inmo_checkpoint_load_rows(trainer, file, path, error);
     for (size_t n = 0; n < arrays && !status; n++) {
+        if (array[n].dtype != INMO_F64)
+            continue;
         status = inmo_tensorfile_get(file, array[n].name, array[n].dtype, array[n].rows, array[n].columns, &found,
                                      error);
         if (!status)

@@ -9,6 +9,7 @@
 #include "base/setting.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "ranks/ranks.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 
@@ -157,7 +158,7 @@ static enum inmo_status try_point(struct climb *climb, const int *point, int *ah
     enum inmo_status status;
     *ahead = 0;
     if (climb->trials >= climb->choice->trials ||
-        (limit > 0 && climb->trials > 0 && inmo_now() - climb->start > limit / 2))
+        (limit > 0 && climb->trials > 0 && inmo_ranks_agree(inmo_now() - climb->start > limit / 2)))
         return INMO_OK;
     memcpy(trial->point, point, sizeof trial->point);
     trial->options = *climb->options;

@@ -221,6 +221,14 @@ void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const s
                                     lazy->current + (int64_t)first * lazy->block.dim, gradient);
 }
 
+void inmo_lazy_write_sums_from(struct inmo_lazy *lazy, struct inmo_adam adam, const int32_t *row, int32_t count,
+                               const float *from, const struct inmo_terms *gradient)
+{
+    struct inmo_pause pause[CHUNK];
+    pauses_of(lazy, row, count, pause);
+    inmo_kernels()->adam_write_sums(count, &lazy->block, row, pause, (struct inmo_chunk){0}, adam, from, gradient);
+}
+
 void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate)
 {
     remember(lazy, lazy->now + 1, learning_rate);

@@ -57,6 +57,9 @@ void inmo_lazy_read_chunk(struct inmo_lazy *lazy, const struct inmo_rows *rows, 
                           struct inmo_chunk next);
 void inmo_lazy_write_sums(struct inmo_lazy *lazy, struct inmo_adam adam, const struct inmo_rows *rows,
                           int32_t first, int32_t count, struct inmo_chunk next, const struct inmo_terms *gradient);
+/* The same for rows that were read elsewhere: from (count, dim). */
+void inmo_lazy_write_sums_from(struct inmo_lazy *lazy, struct inmo_adam adam, const int32_t *row, int32_t count,
+                               const float *from, const struct inmo_terms *gradient);
 void inmo_lazy_written(struct inmo_lazy *lazy, double learning_rate);
 
 /* Resets to the state before the first update. All rows must be up to date; the caller clears the moments. */

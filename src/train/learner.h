@@ -22,6 +22,12 @@ struct inmo_learner_setup {
     struct inmo_warm *warm;               /* its model's parameters are the start (warm.h); model NULL: none */
 };
 
+/* Rows of a rank's block that belong to it, where the block is cut (cut.h), and where they are among all. */
+enum { INMO_STRETCHES = 3 };
+struct inmo_stretch {
+    int64_t here, whole, count;
+};
+
 struct inmo_learner {
     const struct inmo_learner_type *type;
     struct inmo_block block; /* the parameters that steps change; parameter NULL: none */
@@ -30,6 +36,8 @@ struct inmo_learner {
     /* The current model, ready for a scorer (score/scorer.h). */
     const struct inmo_model *model;
     const struct inmo_model_binding *bound;
+    struct inmo_stretch stretch[INMO_STRETCHES]; /* of the block; one of all rows if it is not cut */
+    int64_t whole_rows;                          /* of the block of all ranks */
 };
 
 enum { INMO_LEARNER_ARRAYS = 2 };
@@ -45,7 +53,8 @@ struct inmo_learner_type {
     /* Brings all parameters up to date, if rows may fall behind between steps (lazy.h). NULL: they never do. */
     void (*catch_up)(struct inmo_learner *learner);
     /* Lists the arrays that a checkpoint holds besides the block, at most INMO_LEARNER_ARRAYS; returns their
-     * number. NULL: none. */
+     * number. Those of doubles are the same on all ranks, others have an entry for each row of the block. NULL:
+     * none. */
     size_t (*arrays)(const struct inmo_learner *learner, struct inmo_tensor *array);
     /* The name of an array that is impossible before this step, after loading a file; NULL if all are possible.
      * NULL: no check. */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "graph/order.h"
+#include "train/cut.h"
 #include "train/export.h"
 #include "train/first_stage.h"
 #include "train/learner.h"
@@ -138,6 +139,25 @@ static enum inmo_status make_stepper(struct parts *parts, struct inmo_error *err
     return status;
 }
 
+/* Which rows of the block are this rank's: all, unless training is cut. Extra rows are on all ranks; the last
+ * has them in its checkpoint. */
+static void set_stretches(struct parts *parts)
+{
+    const struct inmo_stepper *stepper = parts->stepper;
+    const struct inmo_cut *cut = stepper->cut;
+    struct inmo_learner *learner = &parts->learner;
+    learner->whole_rows = cut ? inmo_cut_rows(stepper) : stepper->parameter_rows;
+    learner->stretch[0] = (struct inmo_stretch){0, 0, stepper->parameter_rows};
+    for (int side = 0; cut && side < 2; side++) {
+        int block = side ? cut->graph->share->item_block[inmo_own_rank()] : inmo_own_rank();
+        learner->stretch[side] = (struct inmo_stretch){
+            cut->first[side], cut->sides[side * (inmo_ranks() + 1) + block], cut->count[side]};
+    }
+    if (cut)
+        learner->stretch[2] = (struct inmo_stretch){stepper->binding.rows, cut->whole.rows,
+                                                    stepper->parameter_rows - stepper->binding.rows};
+}
+
 static enum inmo_status parts_create(const struct inmo_learner_setup *setup, struct inmo_learner **out,
                                      struct inmo_error *error)
 {
@@ -165,6 +185,10 @@ static enum inmo_status parts_create(const struct inmo_learner_setup *setup, str
         return status;
     }
     make_view(parts);
+    if (stepper->cut && (parts->data_graph || (setup->options->walks == 0 && setup->options->links == 0))) {
+        inmo_free(parts->graph->neighbour); /* each rank has its own nodes' */
+        parts->graph->neighbour = NULL;
+    }
     parts->learner = (struct inmo_learner){
         .type = &inmo_learner_parts,
         .block = {stepper->parameter_rows, stepper->binding.dim, stepper->parameter, stepper->m, stepper->root},
@@ -173,6 +197,7 @@ static enum inmo_status parts_create(const struct inmo_learner_setup *setup, str
         .model = &parts->model,
         .bound = &parts->bound,
     };
+    set_stretches(parts);
     *out = &parts->learner;
     return INMO_OK;
 }
@@ -226,14 +251,17 @@ static void parts_restored(struct inmo_learner *learner, int64_t step)
         inmo_lazy_restore(&stepper->lazy, inmo_stepper_updates(stepper, step));
 }
 
-/* Copies the parameters of the nodes that the model has, and sets which node each row belongs to. */
+/* Copies the parameters of the nodes that the model has, and sets which node each row belongs to. from NULL: the
+ * parameters are on another rank, and the model's are not set. */
 static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, const float *from, const int32_t *node,
                                         struct inmo_model *model, struct inmo_error *error)
 {
     const struct inmo_provider *provider = model->kind->provider;
     size_t dim = (size_t)model->dim, extra = (size_t)provider->extra_rows;
     size_t weights = weights_of(stepper);
-    int32_t rows = 0, bound = stepper->binding.rows;
+    const struct inmo_graph *graph = inmo_graph_whole(stepper->graph);
+    const int32_t *row_of_node = stepper->cut ? stepper->cut->whole.row_of_node : stepper->row_of_node;
+    int32_t rows = 0, bound = stepper->cut ? stepper->cut->whole.rows : stepper->binding.rows;
     int32_t *node_of_row = inmo_alloc((size_t)bound, sizeof *node_of_row);
     float *parameter = inmo_alloc(((size_t)bound + extra) * dim, sizeof *parameter);
     float *own = inmo_alloc(weights, sizeof *own);
@@ -243,16 +271,20 @@ static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, cons
         inmo_free(node_of_row);
         return inmo_fail_memory(error, "the model");
     }
-    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* v: the data set's numbers, not training's */
-        int32_t r = inmo_stepper_row(stepper, v);
+    for (int32_t v = 0; v < graph->nodes; v++) { /* v: the data set's numbers, not training's */
+        int32_t r = inmo_graph_place(graph, v);
+        r = row_of_node ? row_of_node[r] : r;
         if (node[v] < 0 || r < 0)
             continue;
         node_of_row[rows] = node[v];
-        memcpy(parameter + (size_t)rows * dim, from + (size_t)r * dim, dim * sizeof *parameter);
+        if (from)
+            memcpy(parameter + (size_t)rows * dim, from + (size_t)r * dim, dim * sizeof *parameter);
         rows++;
     }
-    memcpy(parameter + (size_t)rows * dim, from + (size_t)bound * dim, extra * dim * sizeof *parameter);
-    memcpy(own, from + (size_t)stepper->provider_rows * dim, weights * sizeof *own);
+    if (from)
+        memcpy(parameter + (size_t)rows * dim, from + (size_t)bound * dim, extra * dim * sizeof *parameter);
+    if (weights > 0)
+        memcpy(own, from + (size_t)stepper->provider_rows * dim, weights * sizeof *own);
     model->rows = rows;
     model->own = own;
     model->parameter = parameter;
@@ -269,12 +301,19 @@ static enum inmo_status parts_export(struct inmo_learner *learner, const float *
     const struct parts *parts = parts_of(learner);
     const struct inmo_learner_setup *setup = &parts->setup;
     struct inmo_model *model = NULL;
+    float *collected = NULL;
     int32_t *node = inmo_alloc((size_t)parts->graph->nodes, sizeof *node);
     enum inmo_status status = node ? INMO_OK : inmo_fail_memory(error, "the model");
     if (!status)
         status = inmo_export_model(setup->exported, setup->options, setup->kind, node, &model, error);
+    if (!status && parts->stepper->cut && inmo_own_rank() == 0) {
+        collected = inmo_alloc((size_t)inmo_cut_rows(parts->stepper) * (size_t)model->dim, sizeof *collected);
+        status = collected ? INMO_OK : inmo_fail_memory(error, "the model");
+    }
+    if (!status && parts->stepper->cut)
+        inmo_cut_collect(parts->stepper, parameter, collected);
     if (!status)
-        status = copy_parameters(parts->stepper, parameter, node, model, error);
+        status = copy_parameters(parts->stepper, parts->stepper->cut ? collected : parameter, node, model, error);
     if (!status && parts->shown)
         keep_stage(parts, model->own);
     if (!status) {
@@ -282,6 +321,7 @@ static enum inmo_status parts_export(struct inmo_learner *learner, const float *
         model = NULL;
     }
     inmo_model_free(model);
+    inmo_free(collected);
     inmo_free(node);
     return status;
 }

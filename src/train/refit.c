@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "data/hold_out.h"
+#include "train/alike.h"
 #include "train/choose.h"
 #include "train/learner.h"
 #include "train/settings.h"
@@ -167,7 +168,7 @@ static enum inmo_status passes(const struct inmo_train_pass *first, struct inmo_
                                struct inmo_train_report *report, struct inmo_error *error)
 {
     int again = strcmp(first->options->refit, "train") == 0;
-    double start = inmo_now(), limit = first->options->max_seconds;
+    double start = inmo_now(), limit = first->options->max_seconds, left;
     struct inmo_train_options options = *first->options;
     struct inmo_train_pass pass = *first;
     struct inmo_model *model = NULL;
@@ -184,9 +185,11 @@ static enum inmo_status passes(const struct inmo_train_pass *first, struct inmo_
         before = record_of(model);
         status = before ? INMO_OK : inmo_fail_memory(error, "the training record");
     }
+    left = limit > 0 ? fmax(limit - (inmo_now() - start), 0.001) : 0;
+    if (!status)
+        inmo_ranks_broadcast(0, &left, sizeof left);
     if (!status && before)
-        status = second_pass(first, before, limit > 0 ? fmax(limit - (inmo_now() - start), 0.001) : 0, &model,
-                             report, error);
+        status = second_pass(first, before, left, &model, report, error);
     if (!status)
         *out = model;
     else
@@ -210,16 +213,22 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     struct inmo_warm warm = {0};
     struct inmo_train_options resolved;
     struct inmo_train_report own = {.best_epoch = -1, .best_score = NAN, .final_loss = NAN};
+    struct inmo_hooks steady = hooks ? *hooks : (struct inmo_hooks){0};
     struct inmo_train_pass pass = {
-        .data = data, .exported = data, .options = &resolved, .hooks = hooks, .warm = &warm};
+        .data = data, .exported = data, .options = &resolved, .hooks = hooks, .asked = hooks, .warm = &warm};
     const struct inmo_model_kind *kind = NULL;
     double start = inmo_now();
     int64_t validated;
     enum inmo_status status = inmo_train_options_check(options, error);
     if (!status && inmo_csr_count(&data->train) == 0)
         status = inmo_fail(error, INMO_INPUT, "the data set has no training interactions");
+    if (!status)
+        status = inmo_alike_check(data, options, error);
     if (status)
         return status;
+    steady.interrupted = NULL;
+    if (inmo_ranks() > 1)
+        pass.hooks = hooks = &steady;
     resolved = *options;
     kind = inmo_model_kind_find(options->model);
     if (data->train.weight && !heeds_weights(kind, options)) {

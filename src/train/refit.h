@@ -22,6 +22,8 @@ struct inmo_train_pass {
     const struct inmo_dataset *exported;      /* whose interactions the model gets */
     const struct inmo_train_options *options; /* checked; `refit` is not auto */
     const struct inmo_hooks *hooks;
+    const struct inmo_hooks
+        *asked;             /* say whether to stop; on several ranks hooks do not, as all must stop at once */
     struct inmo_warm *warm; /* both passes begin with its model, if it has one (warm.h) */
     int64_t held_out;       /* interactions that were held out of the data set's training part */
     const char *before;     /* in a second pass: the record of the first; else NULL */

@@ -1,5 +1,6 @@
 /* settings.c - the table of training options, and the checks that involve several of them. */
 #include "train/settings.h"
+#include "train/cut.h"
 
 #include "base/setting.h"
 #include "graph/order.h"
@@ -327,5 +328,10 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
                            options->model);
     if (!status && options->resume && !options->checkpoint)
         status = inmo_fail(error, INMO_USAGE, "`resume`: no `checkpoint` file to go on from");
-    return status;
+    return status ? status : inmo_cut_check(options, error);
+}
+
+enum inmo_status inmo_train_check(const struct inmo_train_options *options, struct inmo_error *error)
+{
+    return inmo_train_options_check(options, error);
 }

@@ -5,12 +5,12 @@
 #include "kernel/kernel.h"
 #include "loss/norms.h"
 #include "model/readout.h"
+#include "train/cut.h"
 #include "train/pairwise.h"
 
 #include <string.h>
 
-/* Makes the batch of this step, and some after it, unless it is there. Returns its index among them. */
-static int64_t prepare(struct inmo_stepper *stepper, int64_t step)
+int64_t inmo_stepper_prepare(struct inmo_stepper *stepper, int64_t step)
 {
     if (stepper->first < 0 || step < stepper->first || step >= stepper->first + stepper->ahead) {
         stepper->first = step;
@@ -93,7 +93,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
     struct inmo_moment moment = {alpha, options->dropout, options->graph_dropout, options->seed, step};
-    int64_t which = prepare(stepper, step);
+    int64_t which = inmo_stepper_prepare(stepper, step);
     const struct inmo_grouping *grouping = stepper->grouping + which;
     const struct inmo_rows *rows = &stepper->rows, *e_rows = backbone->needs_all ? NULL : rows;
     const float *parameter, *e;
@@ -170,10 +170,12 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     int64_t head = backbone + stepper->backbone_weights;
     struct inmo_adam adam = inmo_adam_at(learning_rate, updates + 1);
     double loss;
+    if (stepper->cut)
+        return inmo_cut_step(stepper, step, alpha, learning_rate);
     if (updates == 0 && step > 0)
         reset_adam(stepper);
     if (stepper->fused) {
-        const struct inmo_grouping *grouping = stepper->grouping + prepare(stepper, step);
+        const struct inmo_grouping *grouping = stepper->grouping + inmo_stepper_prepare(stepper, step);
         struct inmo_triples triples = stepper->loss->triples(stepper->loss_state, grouping, stepper->lazy.current);
         return inmo_pairwise_step(&triples, grouping, stepper->graph->users, &stepper->lazy, learning_rate);
     }

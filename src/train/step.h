@@ -2,7 +2,7 @@
 #ifndef INMO_TRAIN_STEP_H
 #define INMO_TRAIN_STEP_H
 
-#include "graph/graph.h"
+#include "graph/share.h"
 #include "loss/loss.h"
 #include "loss/self_enhanced.h"
 #include "model/model.h"
@@ -43,12 +43,13 @@ struct inmo_stepper {
     struct inmo_rows rows;  // of the step's grouping, with positions if the model needs them
     int32_t *position;      // (nodes) or NULL
 
-    float *dr;          // (places, width)
-    float *item_scale;  // (items) scales of the readout; NULL: 1
-    float *read;        // (places, width) the scaled r, if r itself must not change; else NULL
-    float *row_weight;  // (places) for the provider's own loss; NULL: it has none
-    double *term;       // (places / CHUNK + 2) partial sums of the squared norms
-    int fused;          // 1: uses the fused step on triples (pairwise.h)
+    float *dr;             // (places, width)
+    float *item_scale;     // (items) scales of the readout; NULL: 1
+    float *read;           // (places, width) the scaled r, if r itself must not change; else NULL
+    float *row_weight;     // (places) for the provider's own loss; NULL: it has none
+    double *term;          // (places / CHUNK + 2) partial sums of the squared norms
+    int fused;             // 1: uses the fused step on triples (pairwise.h)
+    struct inmo_cut *cut;  // on several ranks (cut.h); else NULL
 };
 
 /* Whether a step gathers the neighbours of many nodes, so that the order of the nodes (graph/order.h) affects
@@ -67,10 +68,14 @@ enum inmo_status inmo_stepper_new_keeping(const struct inmo_model_kind *kind,
                                           const struct inmo_hooks *hooks, struct inmo_stepper **stepper,
                                           struct inmo_error *error);
 void inmo_stepper_free(struct inmo_stepper *stepper);
-/* The parameter row of a node, given its number in the data set; -1: none. */
+/* The parameter row of a node, given its number in the data set; -1: none, or none on this rank. */
 static inline int32_t inmo_stepper_row(const struct inmo_stepper *stepper, int32_t first)
 {
-    int32_t node = inmo_graph_place(stepper->graph, first);
+    int32_t node = inmo_graph_place(inmo_graph_whole(stepper->graph), first);
+    if (stepper->graph->share)
+        node = stepper->graph->share->local[node];
+    if (node < 0)
+        return -1;
     return stepper->row_of_node ? stepper->row_of_node[node] : node;
 }
 /* The weights of provider, backbone and head, which follow the provider's rows. */
@@ -90,11 +95,17 @@ int64_t inmo_stepper_steps_per_epoch(const struct inmo_stepper *stepper);
  * pretraining stage of a head (--pretrain epochs each) and at the end of the last. */
 int64_t inmo_stepper_updates(const struct inmo_stepper *stepper, int64_t step);
 
+/* For a spectral start, the decomposition of the graph; else NULL. */
+struct inmo_svd;
+enum inmo_status inmo_stepper_svd(const struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
+                                  struct inmo_svd **svd, struct inmo_error *error);
+/* Makes the batch of this step, and some after it, unless it is there. Returns its index among them. */
+int64_t inmo_stepper_prepare(struct inmo_stepper *stepper, int64_t step);
 /* Computes the gradient of this step's batch at the current parameters. Returns the loss. Tests call it
  * directly. */
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha,
                              struct inmo_gradient *gradient);
-/* Takes step 0, 1, ... of the run, in this order. Returns the loss before the update. */
+/* Takes step 0, 1, ... of the run, in this order, on all ranks. Returns the loss before the update. */
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate);
 /* Brings all parameters and moments up to date, which may be behind between steps (lazy.h). */
 void inmo_stepper_catch_up(struct inmo_stepper *stepper);

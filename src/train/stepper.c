@@ -8,6 +8,7 @@
 #include "loss/norms.h"
 #include "model/readout.h"
 #include "model/start.h"
+#include "train/cut.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,6 +46,7 @@ void inmo_stepper_free(struct inmo_stepper *stepper)
         stepper->kind->provider->destroy(stepper->provider);
     inmo_free(stepper->node_of_row);
     inmo_free(stepper->row_of_node);
+    inmo_cut_free(stepper->cut);
     inmo_free(stepper);
 }
 
@@ -88,6 +90,10 @@ static enum inmo_status bind_templates(struct inmo_stepper *stepper, const uint8
 static void number_rows(const struct inmo_stepper *stepper, int64_t *number)
 {
     int64_t rank = 0;
+    if (stepper->cut) {
+        inmo_cut_number_rows(stepper, number);
+        return;
+    }
     for (int32_t v = 0; v < stepper->graph->nodes; v++)
         if (inmo_stepper_row(stepper, v) >= 0)
             number[inmo_stepper_row(stepper, v)] = rank++;
@@ -95,11 +101,20 @@ static void number_rows(const struct inmo_stepper *stepper, int64_t *number)
         number[rank] = rank;
 }
 
+enum inmo_status inmo_stepper_svd(const struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
+                                  struct inmo_svd **svd, struct inmo_error *error)
+{
+    enum { SVD_ITERATIONS = 2 }; /* a start need not be exact */
+    const struct inmo_train_options *options = stepper->options;
+    if (strcmp(options->start, "spectral") != 0 || stepper->kind->provider->frozen_from)
+        return INMO_OK;
+    return inmo_svd_compute(stepper->graph, options->dim, 1, SVD_ITERATIONS, options->seed, hooks, svd, error);
+}
+
 /* Lets each part set its starting parameters. */
 static enum inmo_status start_parameters(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
                                          struct inmo_error *error)
 {
-    enum { SVD_ITERATIONS = 2 }; /* a start need not be exact */
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_model_kind *kind = stepper->kind;
     int dim = stepper->binding.dim;
@@ -107,9 +122,12 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, const str
     struct inmo_svd *svd = NULL;
     int64_t *number = inmo_alloc((size_t)stepper->provider_rows, sizeof *number);
     enum inmo_status status = number ? INMO_OK : inmo_fail_memory(error, "the starting parameters");
-    if (!status && strcmp(options->start, "spectral") == 0 && !kind->provider->frozen_from)
-        status =
-            inmo_svd_compute(stepper->graph, options->dim, 1, SVD_ITERATIONS, options->seed, hooks, &svd, error);
+    if (!status && stepper->cut) {
+        svd = stepper->cut->svd; /* of the whole graph, which is gone */
+        stepper->cut->svd = NULL;
+    } else if (!status) {
+        status = inmo_stepper_svd(stepper, hooks, &svd, error);
+    }
     if (!status) {
         struct inmo_row_start start = {
             .binding = &stepper->binding,
@@ -152,6 +170,8 @@ static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_e
     enum { PLACES = 1 << 17, MOST = 16 };
     int names_all = stepper->loss->names_all;
     int32_t nodes = stepper->graph->nodes, ahead = PLACES / stepper->places;
+    int32_t named = names_all ? nodes : inmo_graph_whole(stepper->graph)->nodes;
+    int32_t rows = stepper->cut ? stepper->cut->whole.rows : stepper->binding.rows;
     enum inmo_status status = INMO_OK;
     stepper->first = -1;
     stepper->ahead = names_all ? 1 : ahead < 2 ? 2 : ahead > MOST ? MOST : ahead;
@@ -160,10 +180,9 @@ static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_e
     if (!stepper->grouping || !stepper->self_grouping)
         return inmo_fail_memory(error, "the batches");
     for (int32_t n = 0; !status && n < stepper->ahead; n++) {
-        status = inmo_grouping_make(nodes, stepper->places, stepper->grouping + n, error);
+        status = inmo_grouping_make(named, stepper->places, stepper->grouping + n, error);
         if (!status && is_self_enhanced(stepper))
-            status = inmo_grouping_make(stepper->binding.rows, 3 * stepper->options->batch,
-                                        stepper->self_grouping + n, error);
+            status = inmo_grouping_make(rows, 3 * stepper->options->batch, stepper->self_grouping + n, error);
     }
     if (!status && (stepper->kind->backbone->needs_all || stepper->kind->provider->templates)) {
         stepper->position = inmo_alloc((size_t)nodes, sizeof *stepper->position);
@@ -187,13 +206,14 @@ static int is_l2_on_r(const struct inmo_stepper *stepper)
 static enum inmo_status make_losses(struct inmo_stepper *stepper, const struct inmo_csr *train,
                                     struct inmo_error *error)
 {
-    struct inmo_loss_setup setup = {stepper->options, stepper->graph, train, stepper->width, stepper->l2_on_r};
+    struct inmo_loss_setup setup = {stepper->options, inmo_graph_whole(stepper->graph),    train, stepper->width,
+                                    stepper->l2_on_r, stepper->cut ? stepper->graph : NULL};
+    const struct inmo_binding *binding = stepper->cut ? &stepper->cut->whole : &stepper->binding;
     enum inmo_status status = stepper->loss->create(&setup, &stepper->loss_state, error);
     if (!status)
         status = make_batches(stepper, error);
     if (!status && is_self_enhanced(stepper))
-        status = inmo_self_enhanced_make(&stepper->binding,
-                                         (int64_t)stepper->binding.rows + stepper->kind->provider->diagonal - 1,
+        status = inmo_self_enhanced_make(binding, (int64_t)binding->rows + stepper->kind->provider->diagonal - 1,
                                          stepper->options, &stepper->self, error);
     return status;
 }
@@ -271,7 +291,6 @@ enum inmo_status inmo_stepper_new_keeping(const struct inmo_model_kind *kind,
     stepper->loss = inmo_loss_find(options->loss);
     stepper->head = kind->head || stepper->loss->judge ? kind->head : &inmo_head_dot;
     stepper->pair_negatives = stepper->loss->negatives ? stepper->loss->negatives(options) : 0;
-    stepper->places = stepper->loss->places(options, graph);
     stepper->l2_on_r = is_l2_on_r(stepper);
     stepper->l2_on_pairs = stepper->head && stepper->head->pair_norms && strcmp(options->l2_on, "pairs") == 0;
     stepper->binding = (struct inmo_binding){.graph = graph,
@@ -282,12 +301,17 @@ enum inmo_status inmo_stepper_new_keeping(const struct inmo_model_kind *kind,
     stepper->width = inmo_backbone_width(kind->backbone, stepper->binding.dim, options->layers);
     if (kind->provider->templates)
         status = bind_templates(stepper, kept, hooks, error);
+    if (!status && inmo_ranks() > 1)
+        status = inmo_cut_make(stepper, hooks, error);
+    stepper->places = stepper->loss->places(options, stepper->graph);
     stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
     stepper->provider_weights = inmo_provider_rows(kind->provider, stepper->binding.dim);
     stepper->backbone_weights = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);
     stepper->parameter_rows = stepper->provider_rows + inmo_own_rows(kind, stepper->binding.dim, options->layers);
     if (!status)
         status = make_losses(stepper, train, error);
+    if (!status && stepper->cut)
+        status = inmo_cut_buffers(stepper, error);
     if (!status)
         status = make_buffers(stepper, error);
     if (!status)

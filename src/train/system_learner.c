@@ -53,6 +53,8 @@ static enum inmo_status lay_out(struct standalone *self, struct inmo_error *erro
     for (size_t n = 0; n < self->system->tensors; n++)
         count += shape[n].rows * (shape[n].columns > 0 ? shape[n].columns : 1);
     *block = (struct inmo_block){.rows = count, .dim = 1};
+    self->learner.whole_rows = count;
+    self->learner.stretch[0] = (struct inmo_stretch){0, 0, count};
     block->parameter = inmo_alloc((size_t)count, sizeof(float));
     self->model->tensor_block = block->parameter;
     if (learning->adam) {

@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "loss/loss.h"
+#include "ranks/ranks.h"
 #include "train/beside_vectors.h"
 #include "train/choose.h"
 #include "train/export.h"
@@ -204,6 +205,18 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
     return INMO_OK;
 }
 
+/* What is asked of the run between two steps. All ranks must do the same: stop if one is asked to, and take the
+ * time of rank 0. */
+struct asked {
+    int32_t stop, late;
+};
+static struct asked ask(const struct run *run)
+{
+    struct asked asked = {inmo_is_interrupted(run->pass->asked), inmo_own_rank() == 0 && time_is_up(run)};
+    inmo_ranks_most(&asked.stop, sizeof asked / sizeof asked.stop);
+    return asked;
+}
+
 static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -215,19 +228,21 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     while (!status && !run->stopped && trainer->epoch < epochs_of(run)) {
         int64_t end = ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
         while (!status && trainer->step < end) {
-            if (inmo_is_interrupted(run->hooks)) {
+            struct asked asked = ask(run);
+            if (asked.stop) {
                 status = save_checkpoint(run, error);
                 if (!status)
                     status = inmo_fail(error, INMO_INTERRUPTED, "training stopped on request in epoch %d",
                                        trainer->epoch + 1);
                 return status;
             }
-            if (time_is_up(run)) {
+            if (asked.late) {
                 run->stopped = "max-seconds";
                 return INMO_OK;
             }
             status = take_step(run, error);
-            if (!status && options->checkpoint && inmo_now() - run->last_saved > options->checkpoint_seconds)
+            if (!status && options->checkpoint &&
+                inmo_ranks_agree(inmo_now() - run->last_saved > options->checkpoint_seconds))
                 status = save_checkpoint(run, error);
             show(run, 0);
         }

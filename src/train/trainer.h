@@ -26,6 +26,7 @@ struct inmo_trainer {
     float *best;   // parameters of the best epoch, laid out like the block; NULL without validation
     char *record;  // JSON lines of what was chosen, if anything, and of the epochs so far, without the brackets
     size_t record_size, record_capacity;
+    int slot; /* on several ranks: which of two sets of files the last checkpoint is in (checkpoint_parts.c) */
 };
 
 /* stage.c: a model whose parts are first trained alone (model/head.h) has several stages, each of which keeps its
@@ -55,8 +56,22 @@ enum inmo_status inmo_trainer_fingerprint(const struct inmo_dataset *data, const
                                           struct inmo_error *error);
 
 /* Writes a temporary file and renames it. A resumed run gives the same bytes as one that was never interrupted. */
-enum inmo_status inmo_checkpoint_save(const struct inmo_trainer *trainer, const char *path,
-                                      struct inmo_error *error);
+enum inmo_status inmo_checkpoint_save(struct inmo_trainer *trainer, const char *path, struct inmo_error *error);
+/* The arrays of a run in the order of the file: at most INMO_CHECKPOINT_ARRAYS. Saving reads them in place; loading
+ * writes them there. */
+enum { INMO_CHECKPOINT_VERSION = 2, INMO_CHECKPOINT_ARRAYS = 4 + INMO_LEARNER_ARRAYS };
+size_t inmo_checkpoint_arrays(const struct inmo_trainer *trainer, struct inmo_tensor *array);
+/* On several ranks a checkpoint is a set of files: one for each rank with its rows, and one that names the set
+ * and has everything else. checkpoint_parts.c: */
+struct inmo_tensorfile;
+/* Saves this rank's rows into the set that is not in use, and returns when all have; then the set may be named. */
+enum inmo_status inmo_checkpoint_save_part(const struct inmo_trainer *trainer, const char *path, int slot,
+                                           struct inmo_error *error);
+/* Loads the arrays by row from the set that this file names, or from the file itself; there may have been another
+ * number of ranks. */
+enum inmo_status inmo_checkpoint_load_rows(struct inmo_trainer *trainer, const struct inmo_tensorfile *file,
+                                           const char *path, struct inmo_error *error);
+
 /* Whether a checkpoint is from training this model. */
 enum inmo_status inmo_checkpoint_is_of(const char *path, const char *model, int *is, struct inmo_error *error);
 /* The record in a checkpoint, which the caller frees; nothing else in the file is looked at. */

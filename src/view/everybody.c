@@ -154,6 +154,7 @@ static enum inmo_status prepare(struct stretch *stretch, const struct inmo_hooks
     job->who = stretch->who;
     job->top_item = stretch->top_item;
     job->top_score = stretch->top_score;
+    job->spread = 1;
     return inmo_beside_complete(&stretch->snapshot->scorer.beside, hooks, error);
 }
 

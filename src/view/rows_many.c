@@ -185,8 +185,8 @@ static enum inmo_status lay_out(struct stretch *stretch, struct inmo_error *erro
     inmo_free(stretch->seen_item);
     stretch->history_item = inmo_alloc((size_t)history, sizeof *stretch->history_item);
     stretch->seen_item = inmo_alloc((size_t)seen, sizeof *stretch->seen_item);
-    stretch->history_share = graph->share ? inmo_alloc((size_t)history, sizeof *stretch->history_share) : NULL;
-    return stretch->history_item && stretch->seen_item && (!graph->share || stretch->history_share)
+    stretch->history_share = graph->relative ? inmo_alloc((size_t)history, sizeof *stretch->history_share) : NULL;
+    return stretch->history_item && stretch->seen_item && (!graph->relative || stretch->history_share)
                ? INMO_OK
                : inmo_fail_memory(error, "the recommendations");
 }
@@ -230,7 +230,7 @@ static enum inmo_status fold_in(struct stretch *stretch, int32_t n, struct inmo_
         for (int64_t e = 0; e < degree; e++)
             history[e] = graph->neighbour[graph->offset[row.user] + e] - graph->users;
         if (share)
-            memcpy(share, graph->share + graph->offset[row.user], (size_t)degree * sizeof *share);
+            memcpy(share, graph->relative + graph->offset[row.user], (size_t)degree * sizeof *share);
         stretch->history_count[n] = (int32_t)degree;
     } else {
         struct inmo_person person;
@@ -374,7 +374,7 @@ static enum inmo_status rank_stretch(struct stretch *stretch, struct inmo_error 
     stretch->people = (struct inmo_graph){.items = graph->items,
                                           .offset = stretch->history_offset,
                                           .neighbour = stretch->history_item,
-                                          .share = stretch->history_share};
+                                          .relative = stretch->history_share};
     stretch->seen = (struct inmo_csr){stretch->count, graph->items, stretch->seen_offset, stretch->seen_item, NULL};
     stretch->past =
         (struct inmo_csr){stretch->count, graph->items, stretch->history_offset, stretch->history_item, NULL};

@@ -16,6 +16,7 @@
  * additions, and 2 E gathered rows of 4 d bytes. */
 #include "base/memory.h"
 #include "base/threads.h"
+#include "graph/share.h"
 #include "kernel/kernel.h"
 #include "model/seam.h"
 
@@ -127,8 +128,9 @@ static void forward_half(struct inmo_backbone_state *state, const float *e, cons
     float mean = 1 / (float)(state->layers + 1);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < graph->nodes; v++)
-        kernels->to_half(state->dim, graph->inverse_root_degree[v], e + (size_t)v * dim,
-                         state->half[0] + (size_t)v * dim / 2);
+        if (inmo_graph_owns(graph, v))
+            kernels->to_half(state->dim, graph->inverse_root_degree[v], e + (size_t)v * dim,
+                             state->half[0] + (size_t)v * dim / 2);
     for (int l = 1; l <= state->layers; l++) {
         int last = l == state->layers, all = rows->count == graph->nodes;
         struct inmo_gather job = {
@@ -142,12 +144,15 @@ static void forward_half(struct inmo_backbone_state *state, const float *e, cons
             .out = last ? state->r : NULL,
             .half_out = last ? NULL : state->half[l],
         };
+        inmo_share_refresh(graph, state->half[l - 1], dim / 2 * sizeof(uint32_t), NULL);
         inmo_gather(&job);
     }
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++) {
         size_t at = (size_t)rows->node[n] * dim;
         float *r = state->r + (size_t)n * dim, root = graph->root_degree[rows->node[n]];
+        if (!inmo_graph_owns(graph, rows->node[n]))
+            continue;
         for (int l = 1; l < state->layers; l++)
             kernels->add_half(state->dim, state->half[l] + at / 2, r);
         for (size_t j = 0; j < dim; j++)
@@ -164,8 +169,11 @@ static float *lightgcn_forward(struct inmo_backbone_state *state, const float *e
         forward_half(state, e, rows);
         return state->r;
     }
-    for (int l = 1; l < layers; l++)
-        propagate(graph, dim, l == 1 ? e : state->z[l - 2], l == 1, NULL, state->z[l - 1]);
+    for (int l = 1; l <= layers; l++) {
+        inmo_share_refresh(graph, l == 1 ? (float *)e : state->z[l - 2], (size_t)dim * sizeof *e, NULL);
+        if (l < layers)
+            propagate(graph, dim, l == 1 ? e : state->z[l - 2], l == 1, NULL, state->z[l - 1]);
+    }
     if (layers > 0)
         propagate(graph, dim, layers == 1 ? e : state->z[layers - 2], layers == 1, rows, state->r);
     else
@@ -174,6 +182,8 @@ static float *lightgcn_forward(struct inmo_backbone_state *state, const float *e
     for (int32_t n = 0; n < rows->count; n++) {
         size_t at = (size_t)rows->node[n] * (size_t)dim;
         float *r = state->r + (size_t)n * (size_t)dim, root = graph->root_degree[rows->node[n]];
+        if (!inmo_graph_owns(graph, rows->node[n]))
+            continue;
         for (int l = 1; l < layers; l++)
             for (int j = 0; j < dim; j++)
                 r[j] += state->z[l - 1][at + (size_t)j];
@@ -183,25 +193,33 @@ static float *lightgcn_forward(struct inmo_backbone_state *state, const float *e
     return state->r;
 }
 
-/* out[v] += factor * x[n] for the batch's rows. */
-static void add_rows(const struct inmo_rows *rows, int dim, float factor, const float *x, float *out)
+/* out[v] += factor * x[n] for the batch's own rows. */
+static void add_rows(const struct inmo_graph *graph, const struct inmo_rows *rows, int dim, float factor,
+                     const float *x, float *out)
 {
     const struct inmo_kernels *kernels = inmo_kernels();
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++)
-        kernels->add_scaled(dim, factor, x + (size_t)n * (size_t)dim, out + (size_t)rows->node[n] * (size_t)dim);
+        if (inmo_graph_owns(graph, rows->node[n]))
+            kernels->add_scaled(dim, factor, x + (size_t)n * (size_t)dim,
+                                out + (size_t)rows->node[n] * (size_t)dim);
 }
 
 static float *lightgcn_backward(struct inmo_backbone_state *state, const struct inmo_rows *rows, float *dr)
 {
     const struct inmo_graph *graph = state->graph;
     int dim = state->dim, layers = state->layers;
+    size_t row_bytes = (size_t)dim * (state->half ? sizeof(uint32_t) / 2 : sizeof(float));
     float mean = 1 / (float)(layers + 1);
     float *w = state->z[0], *next = state->half ? NULL : state->z[1];
     uint32_t *half = state->half ? state->half[0] : NULL, *next_half = state->half ? state->half[1] : NULL;
+    /* A batch of all nodes has its dr by owner; of any other, every rank has all of it. */
+    int gathers = graph->share && graph->share->names_all;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++) {
         float factor = graph->inverse_root_degree[rows->node[n]];
+        if (gathers && !inmo_graph_owns(graph, rows->node[n]))
+            continue;
         for (int j = 0; j < dim; j++)
             state->scaled[(size_t)n * (size_t)dim + (size_t)j] = factor * dr[(size_t)n * (size_t)dim + (size_t)j];
     }
@@ -227,6 +245,10 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
                         : first  ? half
                                  : next_half,
         };
+        if (!first)
+            inmo_share_refresh(graph, half ? (void *)half : (void *)w, row_bytes, NULL);
+        else if (gathers)
+            inmo_share_refresh(graph, state->scaled, (size_t)dim * sizeof *dr, NULL);
         inmo_gather(&job);
         if (!first && to_half) {
             uint32_t *swap = half;
@@ -238,7 +260,7 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
             next = swap;
         }
     }
-    add_rows(rows, dim, mean, dr, w);
+    add_rows(graph, rows, dim, mean, dr, w);
     return w;
 }
 
@@ -253,7 +275,8 @@ static void add_layer(const struct inmo_graph *graph, int dim, int is_first, con
 {
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < graph->nodes; v++)
-        for (size_t j = (size_t)v * (size_t)dim; j < ((size_t)v + 1) * (size_t)dim; j++)
+        for (size_t j = (size_t)v * (size_t)dim; inmo_graph_owns(graph, v) && j < ((size_t)v + 1) * (size_t)dim;
+             j++)
             sum[j] = (is_first ? 0 : sum[j]) + x[j];
 }
 
@@ -273,6 +296,7 @@ static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layer
         goto done;
     for (int l = 1; l <= layers; l++) {
         float *out = (layers - l) % 2 ? spare : r;
+        inmo_share_refresh(graph, (float *)x, width * sizeof *x, NULL);
         propagate(graph, dim, x, l == 1, NULL, out);
         if (l < layers)
             add_layer(graph, dim, l == 1, out, sum);
@@ -281,7 +305,7 @@ static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layer
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t v = 0; v < graph->nodes; v++) {
         float root = graph->root_degree[v];
-        for (size_t j = (size_t)v * width; j < ((size_t)v + 1) * width; j++) {
+        for (size_t j = (size_t)v * width; inmo_graph_owns(graph, v) && j < ((size_t)v + 1) * width; j++) {
             float before = sum ? sum[j] : 0;
             r[j] = mean * (e[j] + root * (layers > 0 ? before + r[j] : 0));
             if (sums && layers > 0)

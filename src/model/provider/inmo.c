@@ -11,13 +11,13 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "graph/share.h"
 #include "kernel/kernel.h"
+#include "model/provider/general.h"
 #include "model/start.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { CHUNK = 1024 }; /* rows per partial sum; fixed, which fixes the order of additions */
 
 struct inmo_provider_state {
     struct inmo_binding binding;
@@ -29,7 +29,7 @@ struct inmo_provider_state {
     struct inmo_drop drop;
     float *e;         // (nodes, dim)
     float *gradient;  // (rows + 3, dim); NULL outside training
-    float *partial;   // (2 chunks, dim) sums for t_user and t_item
+    float *partial;   // sums for t_user and t_item: general.h
     /* Only if a batch's rows are enough, else NULL: the terms of its sums, */
     int32_t *term_end, *term;         // (most_rows), (2 edges) by row: their neighbours
     int64_t *named_offset;            // (nodes + 1) and by neighbour:
@@ -83,6 +83,7 @@ static void count_templates(struct inmo_provider_state *state)
             count += state->binding.row_of_node[graph->neighbour[e]] >= 0;
         state->templates[v] = count;
     }
+    inmo_share_refresh(graph, state->templates, sizeof *state->templates, NULL);
 }
 
 static struct inmo_provider_state *inmo_create(const struct inmo_binding *binding, int32_t most_rows,
@@ -101,7 +102,8 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
     state->e = inmo_alloc(e_rows * dim, sizeof *state->e);
     if (for_training) {
         state->gradient = inmo_alloc_zero(((size_t)binding->rows + 3) * dim, sizeof *state->gradient);
-        state->partial = inmo_alloc((nodes / CHUNK + 2) * 2 * dim, sizeof *state->partial);
+        state->partial = inmo_alloc(inmo_general_partials(inmo_graph_whole(binding->graph)->nodes) * dim,
+                                    sizeof *state->partial);
     }
     if (for_training && most_rows > 0) {
         size_t edges = (size_t)binding->graph->offset[nodes];
@@ -161,7 +163,7 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
         .dim = state->binding.dim,
         .x = parameter,
         .position = state->whole ? NULL : state->binding.row_of_node,
-        .edge = state->binding.graph->share,
+        .edge = state->binding.graph->relative,
         .scale = state->scale,
         .extra_user = general,
         .extra_item = general + dim,
@@ -170,6 +172,7 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
         .node_count = rows ? rows->count : 0,
         .out = state->e,
     };
+    inmo_share_refresh(state->binding.graph, (float *)parameter, dim * sizeof *parameter, job.position);
     inmo_gather(&job);
     return state->e;
 }
@@ -198,33 +201,6 @@ static void inmo_compose(const struct inmo_composition *job, float *e)
         if (row >= 0)
             kernels->add_scaled(dim, share * scale, job->parameter + (size_t)row * (size_t)dim, e);
     }
-}
-
-/* dt_user = Σ_u kept(u) scale_u de_u, dt_item alike: partial sums of fixed chunks, then added in order. */
-static void general_gradient(struct inmo_provider_state *state, const struct inmo_rows *rows, const float *de)
-{
-    const struct inmo_graph *graph = state->binding.graph;
-    const struct inmo_kernels *kernels = inmo_kernels();
-    int dim = state->binding.dim;
-    int32_t count = rows ? rows->count : graph->nodes, chunks = (count + CHUNK - 1) / CHUNK;
-    float *general = state->gradient + (size_t)state->binding.rows * (size_t)dim;
-#pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
-    for (int32_t chunk = 0; chunk < chunks; chunk++) {
-        float *sums = state->partial + (size_t)chunk * 2 * (size_t)dim;
-        int32_t end = (chunk + 1) * CHUNK < count ? (chunk + 1) * CHUNK : count;
-        memset(sums, 0, 2 * (size_t)dim * sizeof *sums);
-        for (int32_t n = chunk * CHUNK; n < end; n++) {
-            int32_t v = rows ? rows->node[n] : n;
-            int is_user = v < graph->users;
-            uint32_t key = is_user ? state->drop.key_user_rows : state->drop.key_item_rows;
-            if (inmo_drop_keeps(key, state->drop.threshold, is_user ? (uint32_t)v : UINT32_MAX,
-                                is_user ? UINT32_MAX : (uint32_t)(v - graph->users)))
-                kernels->add_scaled(dim, state->scale[v], de + (size_t)n * (size_t)dim, sums + (is_user ? 0 : dim));
-        }
-    }
-    memset(general, 0, 3 * (size_t)dim * sizeof *general);
-    for (int32_t chunk = 0; chunk < chunks; chunk++)
-        kernels->add_scaled(2 * dim, 1, state->partial + (size_t)chunk * 2 * (size_t)dim, general);
 }
 
 /* Of the rows of a batch, in order: number of users, and of edges of items [0] and users [1]. */
@@ -262,7 +238,7 @@ static void list_terms(struct inmo_provider_state *state, const struct inmo_rows
             int kept = inmo_drop_keeps(key, threshold, side ? own : other, side ? other : own);
             state->term[found] = w;
             if (state->term_share)
-                state->term_share[found] = graph->share[e];
+                state->term_share[found] = graph->relative[e];
             found += kept;
             next[w] += kept;
         }
@@ -303,6 +279,22 @@ static struct inmo_graph named_graph(struct inmo_provider_state *state, const st
     return named;
 }
 
+/* The rows of a rank's own templates, which are in two stretches like its nodes. */
+static void gather_own(const struct inmo_provider_state *state, struct inmo_gather *job)
+{
+    const struct inmo_graph *graph = state->binding.graph;
+    for (int side = 0; side < 2; side++) {
+        int32_t begin = side ? state->binding.user_rows : 0, end = begin;
+        while (end < (side ? state->binding.rows : state->binding.user_rows) &&
+               inmo_graph_owns(graph, state->binding.node_of_row[end]))
+            end++;
+        job->node = state->binding.node_of_row + begin;
+        job->node_count = end - begin;
+        job->out = state->gradient + (size_t)begin * (size_t)job->dim;
+        inmo_gather(job);
+    }
+}
+
 static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, const struct inmo_rows *rows,
                                           float *de)
 {
@@ -316,11 +308,19 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         .node_count = state->binding.rows,
         .out = state->gradient,
     };
+    struct inmo_general general = {graph, state->binding.dim, state->scale, state->drop};
     struct inmo_gradient gradient = {.value = state->gradient};
     struct part part = {0};
     struct inmo_graph named;
-    general_gradient(state, rows, de);
-    if (rows && state->term && edges < INT32_MAX)
+    if (graph->share && rows)
+        inmo_share_collect(graph->share, graph->share->batch, graph->share->batch_node, graph->share->batch_index,
+                           1, state->scale, graph->share->batch_scale, graph->share->batch_scratch,
+                           INMO_TRAFFIC_LOSS);
+    inmo_general_gradient(&general, rows, de, state->partial,
+                          state->gradient + (size_t)state->binding.rows * (size_t)state->binding.dim);
+    if (graph->share && !rows)
+        inmo_share_refresh(graph, de, (size_t)job.dim * sizeof *de, NULL);
+    if (rows && !graph->share && state->term && edges < INT32_MAX)
         part = part_of(graph, rows);
     if (part.edges[0] + part.edges[1] > 0 && part.edges[0] + part.edges[1] < edges / 2) {
         named = named_graph(state, rows, part);
@@ -337,7 +337,10 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         /* A template item gathers from users, that is, terms of the users' sums: the keys are swapped. */
         job.drop = (struct inmo_drop){state->drop.threshold, state->drop.key_item_rows, state->drop.key_user_rows};
     }
-    inmo_gather(&job);
+    if (graph->share && job.node)
+        gather_own(state, &job);
+    else
+        inmo_gather(&job);
     return gradient;
 }
 
