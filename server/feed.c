@@ -1,5 +1,5 @@
-/* feed.c - see feed.h: which database, and lines into the caller's buffer. A line is copied once; lines that are there
- * already are passed on together. */
+/* feed.c - see feed.h: which database, and lines into the caller's buffer. A line is copied once; lines that are
+ * there already are passed on together. */
 #include "server/feed_kind.h"
 
 #include "base/memory.h"

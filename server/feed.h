@@ -1,5 +1,5 @@
-/* feed.h - the rows of a database as a log: `--query`. The query is run once, in a transaction that cannot write, and
- * its rows are passed on as comma-separated text (struct inmo_source) while they arrive: none is kept.
+/* feed.h - the rows of a database as a log: `--query`. The query is run once, in a transaction that cannot write,
+ * and its rows are passed on as comma-separated text (struct inmo_source) while they arrive: none is kept.
  *
  *     postgresql://...            COPY (QUERY) TO STDOUT
  *     FILE, sqlite:FILE           a database file of SQLite, opened for reading

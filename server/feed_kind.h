@@ -11,8 +11,8 @@ struct feed {
     const struct inmo_hooks *hooks;
     char *name;
     int64_t rows; /* passed on, the header not counted */
-    /* Adds the next line to the text; the first is the header. Adds nothing after the last. Returns before a line is
-     * there if it would have to wait and may_wait is 0. */
+    /* Adds the next line to the text; the first is the header. Adds nothing after the last. Returns before a line
+     * is there if it would have to wait and may_wait is 0. */
     enum inmo_status (*next)(struct feed *feed, int may_wait, struct inmo_text *text, struct inmo_error *error);
     void (*close)(struct feed *feed);
     struct inmo_text text; /* lines that have not been taken yet, from `taken` on */

@@ -1,5 +1,6 @@
 /* feed_postgres.c - see feed.h. COPY sends rows as fast as they can be read, in CSV with a header, so they need no
- * work here. Nothing waits in libpq: every wait is a poll of a fifth of a second, after which the hooks are asked. */
+ * work here. Nothing waits in libpq: every wait is a poll of a fifth of a second, after which the hooks are
+ * asked. */
 #include "server/feed_kind.h"
 #include "server/postgres.h"
 
@@ -15,7 +16,7 @@ struct feed_postgres {
     int copying;
 };
 
-/* ---- Errors ---------------------------------------------------------------------------------------------------- */
+/* ---- Errors -------------------------------------------------------------------------------------------------- */
 
 static enum inmo_status fail(struct feed_postgres *feed, const PGresult *result, struct inmo_error *error)
 {
@@ -39,7 +40,7 @@ static enum inmo_status fail(struct feed_postgres *feed, const PGresult *result,
     return inmo_fail(error, INMO_IO, "cannot read %s: %s", name, line);
 }
 
-/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+/* ---- Waiting ------------------------------------------------------------------------------------------------- */
 
 static void cancel(PGconn *connection)
 {
@@ -76,7 +77,7 @@ static enum inmo_status next_result(struct feed_postgres *feed, PGresult **resul
     return status;
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------------------------- */
+/* ---- Rows ---------------------------------------------------------------------------------------------------- */
 
 static enum inmo_status next_row(struct feed *common, int may_wait, struct inmo_text *text,
                                  struct inmo_error *error)

@@ -1,5 +1,5 @@
-/* feed_sqlite.c - see feed.h. The file is opened for reading; a statement that would write, or that is more than one,
- * is refused before it runs. Values are written as CSV by the rules of RFC 4180. */
+/* feed_sqlite.c - see feed.h. The file is opened for reading; a statement that would write, or that is more than
+ * one, is refused before it runs. Values are written as CSV by the rules of RFC 4180. */
 #include "server/feed_kind.h"
 
 #include "base/memory.h"

@@ -1,6 +1,6 @@
-/* test_bounded.c - what a bounded preparation is made of: temporary files, the sorter, the text of a source; and that
- * it survives every failed allocation and every request to stop. That its data sets have the bytes of an unbounded
- * one is tested from outside (tests/cli/cases_bounded.py). */
+/* test_bounded.c - what a bounded preparation is made of: temporary files, the sorter, the text of a source; and
+ * that it survives every failed allocation and every request to stop. That its data sets have the bytes of an
+ * unbounded one is tested from outside (tests/cli/cases_bounded.py). */
 #include "read_common.h"
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-/* ---- The sorter -------------------------------------------------------------------------------------------------- */
+/* ---- The sorter ---------------------------------------------------------------------------------------------- */
 
 struct entry {
     uint64_t word[3];
@@ -75,7 +75,7 @@ static void sorts_stably_in_memory_in_runs_and_in_levels(void **state)
     }
 }
 
-/* ---- Temporary files --------------------------------------------------------------------------------------------- */
+/* ---- Temporary files ----------------------------------------------------------------------------------------- */
 
 static int names_here(void)
 {
@@ -119,7 +119,7 @@ static void a_tape_gives_back_what_it_took_and_has_no_name(void **state)
     assert_non_null(strstr(error.message, "cannot make temporary files in ./nowhere: "));
 }
 
-/* ---- A source ---------------------------------------------------------------------------------------------------- */
+/* ---- A source ------------------------------------------------------------------------------------------------ */
 
 struct pieces {
     const char *text;
@@ -185,7 +185,7 @@ static void a_source_is_read_as_a_file_of_its_text(void **state)
     assert_non_null(strstr(error.message, "a database:1: found the header"));
 }
 
-/* ---- Failures in the middle -------------------------------------------------------------------------------------- */
+/* ---- Failures in the middle ---------------------------------------------------------------------------------- */
 
 static void write_log(const char *name, int lines)
 {

@@ -1,5 +1,5 @@
-/* ahead.h - a thread that reads ahead: bytes are unpacked while others are parsed. They are the same bytes in the same
- * order, and an error comes when its place is reached, so nothing depends on how far ahead the thread is. */
+/* ahead.h - a thread that reads ahead: bytes are unpacked while others are parsed. They are the same bytes in the
+ * same order, and an error comes when its place is reached, so nothing depends on how far ahead the thread is. */
 #ifndef INMO_DATA_AHEAD_H
 #define INMO_DATA_AHEAD_H
 

@@ -1,5 +1,5 @@
-/* bounded.c - lines on a tape become the parts of a data set, in a bounded memory; see bounded.h. The steps, and what
- * they decide, are those of filter_and_split in prepare.c. */
+/* bounded.c - lines on a tape become the parts of a data set, in a bounded memory; see bounded.h. The steps, and
+ * what they decide, are those of filter_and_split in prepare.c. */
 #include "data/bounded.h"
 
 #include "base/memory.h"
@@ -33,8 +33,8 @@ void inmo_bounded_report(struct inmo_bounded *b, const char *stage, int64_t done
 
 /* ---- Interactions by user, each pair once -------------------------------------------------------------------- */
 
-/* What a record of the sort has beside its key depends on what is needed later: the time, if it decides which of two
- * duplicates stays; time and place in the log, for the split by time. */
+/* What a record of the sort has beside its key depends on what is needed later: the time, if it decides which of
+ * two duplicates stays; time and place in the log, for the split by time. */
 static int words_of(const struct inmo_bounded *b)
 {
     if (strcmp(b->p.options.by, "time") == 0)
@@ -142,7 +142,7 @@ static enum inmo_status merge(struct inmo_bounded *b, struct inmo_sorter *sorter
     return status;
 }
 
-/* ---- The split by time, one user after the other --------------------------------------------------------------- */
+/* ---- The split by time, one user after the other ------------------------------------------------------------- */
 
 struct moment {
     int64_t time;
@@ -228,7 +228,7 @@ static void free_row(struct timed_row *row)
     inmo_free(row->key);
 }
 
-/* ---- The two ways ---------------------------------------------------------------------------------------------- */
+/* ---- The two ways -------------------------------------------------------------------------------------------- */
 
 static enum inmo_status take_row(struct inmo_bounded *b, void *context, const uint64_t *record,
                                  struct inmo_error *error)

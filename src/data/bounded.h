@@ -48,8 +48,8 @@ void inmo_bounded_report(struct inmo_bounded *b, const char *stage, int64_t done
 /* bounded.c. From the lines of the spill to the parts. */
 enum inmo_status inmo_bounded_parts(struct inmo_bounded *b, struct inmo_error *error);
 
-/* bounded_core.c. Which users and items (users first) are not in the k-core of the interactions on a tape, which are
- * sorted; b->kept counts what is. degree: (users + items). The tape may be replaced by a shorter one. */
+/* bounded_core.c. Which users and items (users first) are not in the k-core of the interactions on a tape, which
+ * are sorted; b->kept counts what is. degree: (users + items). The tape may be replaced by a shorter one. */
 enum inmo_status inmo_bounded_core(struct inmo_bounded *b, struct inmo_tape *edges, int words, int32_t *degree,
                                    uint8_t *gone, struct inmo_error *error);
 /* Numbers users and items by first appearance in the lines among those that are not gone (NULL: nobody is). */

@@ -1,7 +1,8 @@
 /* bounded_write.c - the ids of a bounded preparation, and the directory; see bounded.h.
  *
- * Names are on a tape in the order of the log. When the data set has another order, they are gathered for as many of
- * its numbers at a time as a buffer takes: mostly all at once, with a small bound in a few passes over the tape. */
+ * Names are on a tape in the order of the log. When the data set has another order, they are gathered for as many
+ * of its numbers at a time as a buffer takes: mostly all at once, with a small bound in a few passes over the
+ * tape. */
 #include "base/memory.h"
 #include "base/tensorfile.h"
 #include "data/bounded.h"

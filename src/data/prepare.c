@@ -97,7 +97,9 @@ enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_
         o->weight_scale = "log";
     if (p->log->spill && (o->half_life || o->last > 0 || strcmp(o->by, "cut") == 0))
         return inmo_fail(error, INMO_USAGE, "%s needs the whole log: expected it without `memory`",
-                         o->half_life ? "`half-life`" : o->last > 0 ? "`last`" : "`by` cut");
+                         o->half_life  ? "`half-life`"
+                         : o->last > 0 ? "`last`"
+                                       : "`by` cut");
     if ((strcmp(o->by, "time") == 0 || strcmp(o->by, "cut") == 0 || o->half_life) && !p->log->has_time)
         return inmo_fail(error, INMO_USAGE,
                          "%s needs times, and the log has none; `columns` says which column is the time",

@@ -120,7 +120,7 @@ static enum inmo_status measure(const char *const *path, size_t path_count, int6
     return INMO_OK;
 }
 
-/* ---- Files that are unpacked ahead ---------------------------------------------------------------------------- */
+/* ---- Files that are unpacked ahead --------------------------------------------------------------------------- */
 
 /* The file that is parsed and those after it, open and unpacked by a thread each, as far as their buffers take. */
 enum { AHEAD_MOST = 16, AHEAD_BYTES = 16 << 20 };
@@ -183,7 +183,7 @@ static void queue_end(struct queue *queue)
         inmo_unpack_close(queue->file[at].unpack);
 }
 
-/* ---- One file after the other ---------------------------------------------------------------------------------- */
+/* ---- One file after the other -------------------------------------------------------------------------------- */
 
 /* The first file decides whether the log has times and parts; the others must match. */
 static enum inmo_status match_log(struct inmo_reader *reader, const char *first_name, struct inmo_error *error)

@@ -56,8 +56,8 @@ enum inmo_status inmo_record_bad(struct inmo_reader *reader, int64_t line, struc
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 enum inmo_status inmo_record_too_long(struct inmo_reader *reader, int64_t line, struct inmo_error *error);
 
-/* inmo_log_read (path) or inmo_log_read_source (source), into memory or, unless spill is NULL, into temporary files;
- * then the log has no interactions, and the spill is not ended. */
+/* inmo_log_read (path) or inmo_log_read_source (source), into memory or, unless spill is NULL, into temporary
+ * files; then the log has no interactions, and the spill is not ended. */
 enum inmo_status inmo_log_read_into(const char *const *path, size_t path_count, const struct inmo_source *source,
                                     struct inmo_spill *spill, const struct inmo_read_options *options,
                                     const struct inmo_hooks *hooks, struct inmo_log **log,

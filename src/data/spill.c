@@ -1,5 +1,5 @@
-/* spill.c - see spill.h. While it is read, a line costs a copy of 8 or 16 bytes. A generation that is written out is
- * sorted by the hash of its ids, so that spill_ids.c can merge all of them in one pass. */
+/* spill.c - see spill.h. While it is read, a line costs a copy of 8 or 16 bytes. A generation that is written out
+ * is sorted by the hash of its ids, so that spill_ids.c can merge all of them in one pass. */
 #include "data/spill.h"
 
 #include "base/memory.h"

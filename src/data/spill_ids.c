@@ -70,7 +70,8 @@ static enum inmo_status advance(struct inmo_tape_reader *reader, struct head *he
     return status;
 }
 
-/* Fills the sorter with (generation, number) -> which, where which counts different ids in the order of the merge. */
+/* Fills the sorter with (generation, number) -> which, where which counts different ids in the order of the
+ * merge. */
 static enum inmo_status merge(const struct inmo_spill *spill, int s, struct inmo_sorter *sorter, int32_t *different,
                               struct inmo_error *error)
 {

@@ -3,8 +3,8 @@
  *     file --read--> raw --inflate/zstd--> the caller's buffer
  *     file --read------------------------> the caller's buffer    plain
  *
- * One buffer of 256 KB and the decoder's window, whatever the size of the file; with a thread that reads ahead, what
- * waits to be taken. */
+ * One buffer of 256 KB and the decoder's window, whatever the size of the file; with a thread that reads ahead,
+ * what waits to be taken. */
 #include "data/unpack.h"
 
 #include "base/memory.h"

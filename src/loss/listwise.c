@@ -132,8 +132,8 @@ static inline struct judged judge(const struct inmo_listwise *listwise, int32_t 
     return (struct judged){gap, 1 / (1 + exp(-gap))};
 }
 
-/* w_ui / (d_u B): the weight of one positive of the user, edge e of the graph, which may be a rank's part; d_u is the
- * sum of w_uj. u is their number in the whole graph. */
+/* w_ui / (d_u B): the weight of one positive of the user, edge e of the graph, which may be a rank's part; d_u is
+ * the sum of w_uj. u is their number in the whole graph. */
 static inline double share_of(const struct inmo_listwise *listwise, const struct inmo_graph *graph, int32_t u,
                               int64_t e)
 {

@@ -271,8 +271,8 @@ static enum inmo_status gather_lists(const struct inmo_rank *job, int32_t users,
     return INMO_OK;
 }
 
-/* Filled scores have all items: where most of them are ranked, the others are closed instead of moving the scores of
- * those, which took longer than making them. */
+/* Filled scores have all items: where most of them are ranked, the others are closed instead of moving the scores
+ * of those, which took longer than making them. */
 static enum inmo_status close_items(const struct inmo_rank *job, struct closed *closed, struct inmo_error *error)
 {
     int32_t next = 0;
