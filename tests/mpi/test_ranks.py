@@ -11,7 +11,7 @@ import pytest
 
 MPI, ORDINARY = os.environ["INMO_MPI"], os.environ["INMO_ORDINARY"]
 # Bound to cores, ranks wait for each other's turn on a machine that has more to do.
-MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", "60"]
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none"]
 
 
 def inmo(*arguments, program=ORDINARY, ranks=0, check=True, timeout=240, **more):
@@ -132,8 +132,8 @@ def test_resumes_with_another_number_of_ranks(data, tmp_path):
         assert not list(tmp_path.glob("model.checkpoint*"))
 
 
-def start(data, output, options, ranks):
-    command = [*MPIRUN, "-n", str(ranks), MPI, "train", str(data), "-o", str(output), "--force", "--threads", "1",
+def start(data, output, options, ranks, *more):
+    command = [*MPIRUN, *more, "-n", str(ranks), MPI, "train", str(data), "-o", str(output), "--force", "--threads", "1",
                *options]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
@@ -182,7 +182,8 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on(data, finished, tmp_path, de
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_reaches_all_and_the_run_goes_on(data, finished, tmp_path, number):
     model = tmp_path / "model"
-    job = start(data, model, [*RUN, "--epochs", "6", "--checkpoint-seconds", "0"], 2)
+    job = start(data, model, [*RUN, "--epochs", "6", "--checkpoint-seconds", "0"], 2, "--mca",
+                "odls_base_sigkill_timeout", "60")
     wait_for((tmp_path / "model.checkpoint").exists)
     job.send_signal(number)
     message = job.communicate(timeout=60)[1]
