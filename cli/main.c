@@ -164,6 +164,10 @@ int main(int argc, char **argv)
         cli_print_error(&error);
     if (status && inmo_ranks() > 1 && !cli_ended_together)
         inmo_ranks_abort((int)status); /* the others may be waiting for this one */
+    if (status == INMO_INTERRUPTED && inmo_ranks() > 1) {
+        inmo_ranks_agree(0); /* rank 0 has said how to go on */
+        _exit((int)status);  /* mpirun, which was stopped, too, no longer helps them to part */
+    }
     inmo_ranks_end();
     return (int)status;
 }
