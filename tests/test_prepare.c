@@ -535,7 +535,7 @@ static void errors_name_the_option(void **state)
     prepare_fails(log, &wrong, INMO_USAGE, "`columns`");
     wrong = options;
     wrong.by = "magic";
-    prepare_fails(log, &wrong, INMO_USAGE, "random|time|column");
+    prepare_fails(log, &wrong, INMO_USAGE, "random|time|cut|column");
     wrong = options;
     wrong.scenario = "new";
     prepare_fails(log, &wrong, INMO_USAGE, "`scenario` is \"new\"");
@@ -580,7 +580,8 @@ static void settings(void **state)
     assert_string_equal(json,
                         "{\"k-core\": 0, \"split\": \"\\\"\\\\\\u000a\\ufffd\", \"by\": null, \"hold-out\": 0, "
                         "\"seed\": 1, \"scenario\": \"transductive\", \"new-share\": 0.20000000000000001, "
-                        "\"new-choice\": \"random\"}");
+                        "\"new-choice\": \"random\", \"cut\": null, \"last\": 0, \"weight-scale\": \"log\", "
+                        "\"half-life\": null}");
     inmo_free(json);
     inmo_alloc_fail_after(0);
     assert_null(inmo_settings_json(table, count, &options));

@@ -261,8 +261,9 @@ static void options_that_cannot_be(void **state)
     (void)state;
     put("o.tsv", "a\tx\n");
     options.columns = "user,thing";
-    expect_error("o.tsv", &options, INMO_USAGE,
-                 "`columns` user,thing: found \"thing\", expected user, item, rating, time, split, event or -");
+    expect_error(
+        "o.tsv", &options, INMO_USAGE,
+        "`columns` user,thing: found \"thing\", expected user, item, rating, time, split, event, weight or -");
     options.columns = "user,item,user";
     expect_error("o.tsv", &options, INMO_USAGE, "`columns` user,item,user: found user twice, expected it once");
     options.columns = "user,rating";
@@ -270,7 +271,7 @@ static void options_that_cannot_be(void **state)
                  "`columns` user,rating: found no item, expected both user and item");
     options.columns = "";
     expect_error("o.tsv", &options, INMO_USAGE,
-                 "`columns` : found \"\", expected user, item, rating, time, split, event or -");
+                 "`columns` : found \"\", expected user, item, rating, time, split, event, weight or -");
     options = defaults();
     options.separator = "far too long";
     expect_error("o.tsv", &options, INMO_USAGE,

@@ -188,7 +188,7 @@ def test_every_option_is_a_keyword(root):
     reference = (root / "docs" / "cli.md").read_text(encoding="utf-8")
     section = reference[reference.index("## inmo train") : reference.index("## inmo tune")]
     known = names["train"] | names["read"] | names["prepare"] | {"recipe", "like", "templates", "lr", "titles"}
-    program_only = {"output", "no_checkpoint", "keep_checkpoint", "threads", "quiet", "verbose", "json", "force", "help", "config", "log_times", "from"}  # from: from_ in Python
+    program_only = {"output", "no_checkpoint", "keep_checkpoint", "threads", "quiet", "verbose", "json", "force", "help", "config", "log_times", "query", "from"}  # from: from_ in Python
     found = {line.split("`--")[1].split("`")[0].split(" ")[0].replace("-", "_") for line in section.split("\n") if "`--" in line and line.startswith("| `")}
     assert len(found) > 50
     assert found - known <= program_only, found - known

@@ -47,7 +47,7 @@ static const struct inmo_setting SETTINGS[] = {
         "appearance, as in its authors' runs."),
     ROW("cut", 's', cut, 0, 0, NULL, "Split", "DATE",
         "By cut: when the test begins (a date or a time as in the log), or when validation and test begin: "
-        "2024-01-01,2024-02-01. Default: by the shares of --split."),
+        "2024-01-01,2024-02-01. Default: by the shares of the split."),
     ROW("last", 'i', last, 0, 1000000000, NULL, "Split", "N",
         "By time: the last N items of each user are the test, the N before them validation; 0: by shares."),
     ROW("weight-scale", 's', weight_scale, 0, 0, "log|plain", "Weights", "HOW",

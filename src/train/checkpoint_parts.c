@@ -150,7 +150,9 @@ enum inmo_status inmo_checkpoint_load_rows(struct inmo_trainer *trainer, const s
     for (size_t n = 0; n < arrays && !parts && !status; n++) {
         if (array[n].dtype == INMO_F64)
             continue;
-        status = inmo_tensorfile_get(file, array[n].name, array[n].dtype, learner->whole_rows, array[n].columns,
+        /* Some arrays have no rows for what is on all ranks, at the end. */
+        status = inmo_tensorfile_get(file, array[n].name, array[n].dtype,
+                                     learner->whole_rows - (learner->block.rows - array[n].rows), array[n].columns,
                                      &found, error);
         if (!status)
             take_rows(learner, &array[n], 0, found.rows, found.data);

@@ -15,7 +15,7 @@
 #include "train/choose.h"
 #include "train/export.h"
 #include "train/first_stage.h"
-#include "train/refit.h"
+#include "train/run.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 #include "train/warm.h"
@@ -28,33 +28,13 @@
 
 enum { VALIDATION_K = 20 };
 
-/* What one pass needs besides the state of the run. */
-struct run {
-    const struct inmo_train_pass *pass;
-    struct inmo_trainer trainer;
-    /* the caller's, with what was chosen (choose.h) and the batch size adapted to the log */
-    struct inmo_train_options options;
-    const struct inmo_model_kind *kind;
-    const struct inmo_hooks *hooks;
-    struct inmo_model *first_stage;      // the model of a first stage that has just ended, else NULL
-    struct inmo_warm *warm;              // its model is NULL: no warm start
-    struct inmo_validation *validation;  // NULL: there is no validation data
-    struct inmo_beside_choice beside;    // walks and links
-    struct inmo_scorer scorer;           // scores the learner's model; refreshed for each validation
-    double start, step_seconds;          /* time of the call; seconds spent in steps */
-    double valid_seconds;                /* of the last validation */
-    double last_shown, last_saved, last_score;
-    int64_t steps_here;
-    const char *stopped; /* why the run stopped; NULL: it goes on */
-};
-
 /* The epochs to train: a second pass ends where the first was best. */
-static int32_t epochs_of(const struct run *run)
+static int32_t epochs_of(const struct inmo_run *run)
 {
     return run->pass->before ? run->pass->epochs : inmo_trainer_epochs(&run->trainer);
 }
 
-static void show(struct run *run, int always)
+static void show(struct inmo_run *run, int always)
 {
     const struct inmo_trainer *trainer = &run->trainer;
     int64_t in_epoch = trainer->step - (int64_t)trainer->epoch * trainer->steps_per_epoch;
@@ -75,39 +55,22 @@ static void show(struct run *run, int always)
     inmo_report_progress(run->hooks, &progress);
 }
 
-static enum inmo_status save_checkpoint(struct run *run, struct inmo_error *error)
+static enum inmo_status save_checkpoint(struct inmo_run *run, struct inmo_error *error)
 {
     const char *path = run->trainer.options->checkpoint;
     run->last_saved = inmo_now();
     return path ? inmo_checkpoint_save(&run->trainer, path, error) : INMO_OK;
 }
 
-/* The stage of the current epoch is that of the best one, too: each stage begins without. */
-static void set_stage(const struct inmo_trainer *trainer)
-{
-    if (trainer->learner->type->set_stage)
-        trainer->learner->type->set_stage(trainer->learner, inmo_stage_at(trainer, trainer->epoch).number,
-                                          trainer->epoch);
-}
-
-static double alpha_of(const struct inmo_trainer *trainer, int32_t epoch)
-{
-    return trainer->alpha > 0 ? trainer->alpha : inmo_alpha_of_epoch(trainer->options, epoch);
-}
-
-static double alpha_after(const struct inmo_trainer *trainer, int32_t epoch)
-{
-    return trainer->alpha > 0 ? trainer->alpha : inmo_alpha_reached(trainer->options, epoch);
-}
-
-static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks, double *score,
+static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *hooks, double *score,
                                  struct inmo_error *error)
 {
     const struct inmo_train_options *options = run->trainer.options;
-    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : alpha_after(&run->trainer, run->trainer.epoch);
+    double alpha =
+        strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_run_alpha_after(&run->trainer, run->trainer.epoch);
     double begin = inmo_now();
     enum inmo_status status;
-    set_stage(&run->trainer);
+    inmo_run_set_stage(&run->trainer);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
     if (!status)
         status = inmo_beside_weigh(options, run->validation, INMO_WEIGH_USERS, &run->scorer, &run->beside, error);
@@ -120,7 +83,7 @@ static enum inmo_status validate(struct run *run, const struct inmo_hooks *hooks
 /* Whether `max-seconds` leaves no time for another step and for what follows the last one: weighing beside the best
  * vectors, which takes no longer than a validation, and links of all interactions. As long as nothing was
  * validated, half of the time of the links at the start is the guess (0.3 to 0.4 on a log of Gowalla's size). */
-static int time_is_up(const struct run *run)
+static int time_is_up(const struct inmo_run *run)
 {
     const struct inmo_trainer *trainer = &run->trainer;
     double valid = run->valid_seconds > 0 ? run->valid_seconds : run->beside.seconds / 2;
@@ -132,7 +95,7 @@ static int time_is_up(const struct run *run)
 }
 
 /* Without validation nothing says when to stop. */
-static int out_of_patience(const struct run *run)
+static int out_of_patience(const struct inmo_run *run)
 {
     return run->validation && inmo_trainer_out_of_patience(&run->trainer);
 }
@@ -144,7 +107,7 @@ static void catch_up(const struct inmo_trainer *trainer)
 }
 
 /* Ends an epoch: validates, keeps the best parameters, writes the record, checks early stopping. */
-static enum inmo_status end_epoch(struct run *run, struct inmo_error *error)
+static enum inmo_status end_epoch(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     double score = NAN;
@@ -187,15 +150,15 @@ static enum inmo_status fail_numeric(const struct inmo_trainer *trainer, struct 
                      trainer->epoch + 1, (long long)trainer->step, options->learning_rate, options->l2);
 }
 
-static enum inmo_status take_step(struct run *run, struct inmo_error *error)
+static enum inmo_status take_step(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     int32_t skipped = trainer->skipped;
     double begin = inmo_now(),
            rate = inmo_learning_rate_at(trainer->options, trainer->step + skipped * trainer->steps_per_epoch,
                                         trainer->steps_per_epoch, skipped + inmo_trainer_epochs(trainer));
-    double loss =
-        trainer->learner->type->step(trainer->learner, trainer->step, alpha_of(trainer, trainer->epoch), rate);
+    double loss = trainer->learner->type->step(trainer->learner, trainer->step,
+                                               inmo_run_alpha(trainer, trainer->epoch), rate);
     run->step_seconds += inmo_now() - begin;
     if (!isfinite(loss))
         return fail_numeric(trainer, error);
@@ -210,14 +173,14 @@ static enum inmo_status take_step(struct run *run, struct inmo_error *error)
 struct asked {
     int32_t stop, late;
 };
-static struct asked ask(const struct run *run)
+static struct asked ask(const struct inmo_run *run)
 {
     struct asked asked = {inmo_is_interrupted(run->pass->asked), inmo_own_rank() == 0 && time_is_up(run)};
     inmo_ranks_most(&asked.stop, sizeof asked / sizeof asked.stop);
     return asked;
 }
 
-static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
+static enum inmo_status train_loop(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
@@ -255,7 +218,7 @@ static enum inmo_status train_loop(struct run *run, struct inmo_error *error)
     return status;
 }
 
-static enum inmo_status set_up_validation(struct run *run, struct inmo_error *error)
+static enum inmo_status set_up_validation(struct inmo_run *run, struct inmo_error *error)
 {
     const struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_dataset *data = trainer->data;
@@ -276,7 +239,7 @@ static enum inmo_status set_up_validation(struct run *run, struct inmo_error *er
 }
 
 /* Sets up what a run by steps needs besides the learner: fingerprint, record, and the best epoch's parameters. */
-static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
+static enum inmo_status set_up_steps(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_block *block = &trainer->learner->block;
@@ -307,7 +270,7 @@ static enum inmo_status set_up_steps(struct run *run, struct inmo_error *error)
 }
 
 /* Resumes from the checkpoint, if there is one. */
-static enum inmo_status resume(struct run *run, struct inmo_error *error)
+static enum inmo_status resume(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     const char *path = trainer->options->checkpoint;
@@ -326,7 +289,7 @@ static enum inmo_status resume(struct run *run, struct inmo_error *error)
 }
 
 /* Allocates everything before the first step. */
-static enum inmo_status set_up(struct run *run, struct inmo_error *error)
+static enum inmo_status set_up(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     struct inmo_learner_setup setup = {trainer->data, run->pass->exported, trainer->options, run->kind,
@@ -344,7 +307,7 @@ static enum inmo_status set_up(struct run *run, struct inmo_error *error)
     return status;
 }
 
-static void tear_down(struct run *run)
+static void tear_down(struct inmo_run *run)
 {
     inmo_scorer_close(&run->scorer);
     inmo_validation_free(run->validation);
@@ -355,7 +318,7 @@ static void tear_down(struct run *run)
     inmo_model_free(run->first_stage);
 }
 
-static void fill_report(const struct run *run, struct inmo_train_report *report)
+static void fill_report(const struct inmo_run *run, struct inmo_train_report *report)
 {
     const struct inmo_trainer *trainer = &run->trainer;
     double epochs_here =
@@ -373,7 +336,7 @@ static void fill_report(const struct run *run, struct inmo_train_report *report)
 }
 
 /* Fits a closed form; validation is only for the report. */
-static enum inmo_status solve(struct run *run, struct inmo_error *error)
+static enum inmo_status solve(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
     enum inmo_status status = trainer->learner->type->fit(trainer->learner, run->hooks, error);
@@ -384,7 +347,7 @@ static enum inmo_status solve(struct run *run, struct inmo_error *error)
 }
 
 /* Trains by steps, to the end or until time is up. */
-static enum inmo_status run_steps(struct run *run, struct inmo_error *error)
+static enum inmo_status run_steps(struct inmo_run *run, struct inmo_error *error)
 {
     enum inmo_status status = train_loop(run, error);
     if (!status && strcmp(run->stopped, "patience") != 0)
@@ -394,81 +357,14 @@ static enum inmo_status run_steps(struct run *run, struct inmo_error *error)
     return status;
 }
 
-/* The epoch that the model's parameters come from. */
-static int32_t epoch_kept(const struct inmo_trainer *trainer)
-{
-    int is_between = trainer->step == (int64_t)trainer->epoch * trainer->steps_per_epoch;
-    return trainer->best_epoch >= 0 ? trainer->best_epoch : trainer->epoch - (is_between && trainer->epoch > 0);
-}
-
-/* Chooses the weights of walks and links beside the vectors that are kept, which need not be the last. */
-static enum inmo_status weigh_best(struct run *run, struct inmo_error *error)
-{
-    struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_train_options *options = trainer->options;
-    const struct inmo_block *block = &trainer->learner->block;
-    double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : alpha_after(trainer, epoch_kept(trainer));
-    int32_t users = options->max_seconds > 0 ? INMO_WEIGH_USERS : INMO_WEIGH_IN_END; /* as time_is_up expects */
-    enum inmo_status status;
-    if (!run->beside.chooses)
-        return INMO_OK;
-    if (trainer->best && trainer->best_epoch >= 0)
-        memcpy(block->parameter, trainer->best, inmo_block_size(block) * sizeof(float));
-    status = inmo_scorer_refresh(&run->scorer, alpha, error);
-    return status ? status : inmo_beside_weigh(options, run->validation, users, &run->scorer, &run->beside, error);
-}
-
-static enum inmo_status finish(struct run *run, struct inmo_model **out, struct inmo_error *error)
-{
-    struct inmo_trainer *trainer = &run->trainer;
-    struct inmo_model *model = NULL;
-    struct inmo_links *links = NULL;
-    const char *record = trainer->record;
-    enum inmo_status status;
-    set_stage(trainer);
-    status = weigh_best(run, error);
-    if (!status && inmo_kind_takes_walks(run->kind))
-        status = inmo_beside_tell(&run->options, &run->beside, run->hooks, &trainer->record, error);
-    if (!status && run->validation && strcmp(trainer->options->refit, "none") != 0)
-        status = inmo_refit_note(run->pass, trainer->best_epoch + 1, trainer->best_score, &trainer->record, error);
-    record = run->pass->before ? run->pass->before : trainer->record;
-    links = run->scorer.beside.links;
-    run->scorer.beside.links = NULL;
-    inmo_scorer_close(&run->scorer);                      /* export_model may hand over the model it scores with */
-    if (status || run->pass->exported != trainer->data) { /* links of all interactions are solved anew */
-        inmo_links_free(links);
-        links = NULL;
-    }
-    if (status)
-        return status;
-    status =
-        trainer->learner->type->export_model(trainer->learner, inmo_trainer_parameters(trainer), &model, error);
-    if (!status)
-        status = inmo_beside_finish(run->pass->exported, run->hooks, links, &run->beside, model, error);
-    else
-        inmo_links_free(links);
-    if (!status)
-        status = inmo_export_stamp(model, alpha_after(trainer, epoch_kept(trainer)), record, error);
-    if (!status)
-        status = inmo_export_origin(model, trainer->data, run->warm->fingerprint, error);
-    if (!status) {
-        model->refitted = run->pass->before                        ? INMO_REFIT_TRAIN
-                          : run->pass->exported != run->pass->data ? INMO_REFIT_GRAPH
-                                                                   : INMO_REFIT_NONE;
-        *out = model;
-    } else {
-        inmo_model_free(model);
-    }
-    return status;
-}
-
 enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo_model **model,
                                  struct inmo_train_report *report, struct inmo_error *error)
 {
     const struct inmo_dataset *data = pass->data;
     const struct inmo_train_options *options = pass->options;
     const struct inmo_hooks *hooks = pass->hooks;
-    struct run run = {.pass = pass, .warm = pass->warm, .hooks = hooks, .start = inmo_now(), .last_score = NAN};
+    struct inmo_run run = {
+        .pass = pass, .warm = pass->warm, .hooks = hooks, .start = inmo_now(), .last_score = NAN};
     struct inmo_trainer *trainer = &run.trainer;
     enum inmo_status status = INMO_OK;
     inmo_blas_hold();
@@ -502,7 +398,7 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
     if (!status)
         status = trainer->learner->type->fit ? solve(&run, error) : run_steps(&run, error);
     if (!status)
-        status = finish(&run, model, error);
+        status = inmo_run_finish(&run, model, error);
     if (!status)
         fill_report(&run, report);
 done:
