@@ -207,16 +207,6 @@ def test_a_rank_that_cannot_write_leaves_the_last_checkpoint(data, finished, tmp
     assert filecmp.cmp(model, finished, shallow=False)
 
 
-def test_a_rank_without_memory_ends_all(data, tmp_path):
-    words = ["train", str(data), "-o", str(tmp_path / "model"), "-q", "--threads", "1", "--dim", "4096",
-             "--epochs", "1", "--no-checkpoint", "--walks", "0", "--links", "0", "--start", "random"]
-    poor = ["bash", "-c", 'ulimit -v 500000; exec "$0" "$@"', MPI]
-    done = subprocess.run([*MPIRUN, "-n", "1", MPI, *words, ":", "-n", "1", *poor, *words], capture_output=True,
-                          text=True, timeout=60)
-    assert done.returncode != 0 and "rank 1" in done.stderr and "memory" in done.stderr
-    assert not (tmp_path / "model").exists()
-
-
 @pytest.mark.parametrize("options,named", [
     (["--model", "ease"], "ease cannot be trained on several ranks"),
     (["--model", "inmo-ngcf"], "inmo-ngcf cannot be trained on several ranks"),
