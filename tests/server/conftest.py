@@ -160,9 +160,14 @@ def serve(tmp_path):
         return running[-1]
 
     yield start
-    for server in running:
-        if server.process.poll() is None:
-            server.stop()
+    try:
+        for server in running:
+            if server.process.poll() is None:
+                server.stop()
+    finally:  # one that does not end well leaves no other behind
+        for server in running:
+            if server.process.poll() is None:
+                server.process.kill()
 
 
 @pytest.fixture(scope="session")
