@@ -217,6 +217,16 @@ def test_what_cannot_be_cut_is_refused_before_anything_is_read(tmp_path, options
     assert done.returncode == 2 and named in done.stderr and "nowhere" not in done.stderr
 
 
+def test_weights_are_refused_on_several_ranks(tmp_path):
+    inmo("synth", "-o", tmp_path / "log.tsv", "--interactions", 6000, "--seed", 4, "-q")
+    lines = (tmp_path / "log.tsv").read_text().splitlines()
+    (tmp_path / "weighted.tsv").write_text("".join(f"{line}\t{1 + n % 3}\n" for n, line in enumerate(lines)))
+    inmo("prepare", tmp_path / "weighted.tsv", "-o", tmp_path / "data", "--columns", "user,item,weight", "-q")
+    done = train(tmp_path / "data", tmp_path / "model", SHORT, ranks=2, check=False)
+    assert done.returncode != 0 and "have weights, which several ranks cannot train with" in done.stderr, done.stderr
+    assert not (tmp_path / "model").exists()
+
+
 def two_kinds(first, second):
     return subprocess.run([*MPIRUN, "-n", "1", MPI, *map(str, first), ":", "-n", "1", MPI, *map(str, second)],
                           capture_output=True, text=True, timeout=60)
