@@ -94,11 +94,14 @@ static void count(const struct cli_kept *from, struct kept *kept)
 /* Parts are whole interactions of each user, so a log of mostly single ones may have none for the test. */
 static void say_no_test(const struct inmo_dataset_info *info)
 {
-    json_t *record = cli_json_parsed(info->description);
-    const char *split, *test;
-    split = json_string_value(json_object_get(json_object_get(record, "options"), "split"));
+    json_t *record = cli_json_parsed(info->description), *options = json_object_get(record, "options");
+    const char *split = json_string_value(json_object_get(options, "split")), *test;
+    const char *by = json_string_value(json_object_get(options, "by"));
     test = split ? strrchr(split, '/') : NULL;
-    if (test && strtod(test + 1, NULL) > 0 && info->test == 0 && info->train > 0)
+    if (by && strcmp(by, "cut") == 0 && info->test == 0 && info->train > 0)
+        cli_note(INMO_WARNING, "the test part is empty: nobody has interactions both before the cut and after it; "
+                               "an earlier --cut, or --by time, which takes everybody's last ones, makes one");
+    else if (test && strtod(test + 1, NULL) > 0 && info->test == 0 && info->train > 0)
         cli_note(INMO_WARNING,
                  "the test part is empty: nobody has enough interactions for %s %% of them to be one; "
                  "--split 50/0/50 takes one from everybody who has two",

@@ -171,6 +171,20 @@ static int find_weight(const char *weight, const struct inmo_field *name, int co
     return *weight && !*end && number >= 1 && number <= count ? (int)number - 1 : -1;
 }
 
+/* The names of the header, or where there is none the roles of the columns; as many as there is room for. */
+static const char *show_names(const struct inmo_columns *columns, const struct inmo_field *name, int count,
+                              char text[INMO_SHOWN])
+{
+    size_t length = 0;
+    if (!name)
+        return inmo_columns_show(columns, text, INMO_SHOWN);
+    text[0] = 0;
+    for (int n = 0; n < count && length < INMO_SHOWN; n++)
+        length += (size_t)snprintf(text + length, INMO_SHOWN - length, "%s%.*s", n ? "," : "", (int)name[n].length,
+                                   name[n].text);
+    return text;
+}
+
 enum inmo_status inmo_columns_weigh(const char *file, const char *weight, const struct inmo_field *name, int count,
                                     struct inmo_columns *columns, struct inmo_error *error)
 {
@@ -194,7 +208,7 @@ enum inmo_status inmo_columns_weigh(const char *file, const char *weight, const 
         return inmo_fail(error, INMO_USAGE,
                          "`weight`: found no column %s in %s (%s), expected a name of its header, a number from 1 "
                          "to %d, rating where there are ratings, or count",
-                         weight, file, inmo_columns_show(columns, shown, sizeof shown), count);
+                         weight, file, show_names(columns, name, count, shown), count);
     if (columns->role[at] == INMO_ROLE_RATING) {
         columns->weighing = INMO_WEIGHT_RATING;
         return INMO_OK;
