@@ -3,6 +3,7 @@ nothing left behind. run.py runs every function called case_..."""
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -127,6 +128,9 @@ def peak(world, *arguments):
 
 def case_memory_bound_is_kept(world):
     """Resident memory stays within the bound, beside what the program takes for nothing; without the bound it does not."""
+    with open(world.program, "rb") as stream:
+        if re.search(rb"__[at]san_init", stream.read()):
+            return  # a sanitizer keeps what was freed, and shadows of all of it
     with open(world.path("one"), "w", encoding="utf-8") as stream:
         stream.write("a\tb\n")
     world.inmo("synth", "--interactions", "3000000", "-o", "log.tsv", "--times")
