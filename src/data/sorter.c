@@ -8,6 +8,7 @@
 #include "data/sorter.h"
 
 #include "base/memory.h"
+#include "data/heap.h"
 
 enum { DIGIT = 11, BUCKETS = 1 << DIGIT, LEAST_BUFFER = 16 << 10, MOST_BUFFER = 4 << 20 };
 
@@ -172,18 +173,7 @@ static int comes_before(const struct inmo_sort_head *a, const struct inmo_sort_h
     return a->key < b->key || (a->key == b->key && a->slot < b->slot);
 }
 
-static void sift_down(struct inmo_sort_head *heap, size_t count, size_t at)
-{
-    struct inmo_sort_head moved = heap[at];
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && comes_before(&heap[child + 1], &heap[child]))
-            child++;
-        if (!comes_before(&heap[child], &moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
+INMO_SIFT_DOWN(sift_down, struct inmo_sort_head, comes_before)
 
 /* Opens runs [first, last) for merging. */
 static enum inmo_status open_sources(struct inmo_sorter *sorter, size_t first, size_t last, size_t memory,

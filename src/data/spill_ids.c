@@ -6,6 +6,7 @@
  *
  * Ids that have the same hash are compared as text: the result never depends on the hash. */
 #include "base/memory.h"
+#include "data/heap.h"
 #include "data/spill.h"
 
 #include <limits.h>
@@ -36,18 +37,7 @@ static int comes_before(const struct head *a, const struct head *b)
     return order < 0 || (order == 0 && a->generation < b->generation);
 }
 
-static void sift_down(struct head *heap, size_t count, size_t at)
-{
-    struct head moved = heap[at];
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && comes_before(&heap[child + 1], &heap[child]))
-            child++;
-        if (!comes_before(&heap[child], &moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
+INMO_SIFT_DOWN(sift_down, struct head, comes_before)
 
 /* Head and text must be in the buffer at once: the text stays where it is until the reader's next call. */
 static enum inmo_status advance(struct inmo_tape_reader *reader, struct head *head, int *found,
