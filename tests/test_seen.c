@@ -79,6 +79,37 @@ static struct inmo_model *rated_model(const char *name, const char *split)
 
 /* ---- The data set -------------------------------------------------------------------------------------------- */
 
+/* A model has from its data set whom it knows by name only, and what was seen. */
+static void a_model_tells_whom_it_knows_by_name(void **state)
+{
+    struct inmo_error error = {0};
+    struct inmo_dataset *data = rated_dataset("70/10/20");
+    struct inmo_train_options options;
+    struct inmo_model *model = NULL, *opened = NULL;
+    struct inmo_id_table users, items, of_data[2];
+    struct inmo_interactions seen, seen_in_data;
+    (void)state;
+    must(inmo_train_options_init(&options, "popular", "fast", &error));
+    must(inmo_train(data, &options, NULL, &model, NULL, &error));
+    must(inmo_model_save(model, "named.inmo", 1, &error));
+    must(inmo_model_load("named.inmo", &opened, &error));
+    inmo_dataset_extra_ids(data, &of_data[0], &of_data[1]);
+    inmo_model_extra_ids(opened, &users, &items);
+    assert_int_equal(users.count, 5);
+    assert_int_equal(items.count, of_data[1].count);
+    for (int64_t n = 0; n < users.count; n++)
+        assert_string_equal(users.text + users.offset[n], of_data[0].text + of_data[0].offset[n]);
+    assert_int_equal(inmo_dataset_part(data, "seen", &seen_in_data), 1);
+    inmo_model_seen(opened, &seen);
+    assert_int_equal(seen.users, USERS);
+    assert_int_equal(seen.items, seen_in_data.items);
+    assert_int_equal(seen.offset[USERS], seen_in_data.offset[USERS]);
+    assert_memory_equal(seen.item, seen_in_data.item, (size_t)seen.offset[USERS] * sizeof *seen.item);
+    inmo_model_free(opened);
+    inmo_model_free(model);
+    inmo_dataset_free(data);
+}
+
 static void everybody_is_in_the_data_set(void **state)
 {
     struct inmo_error error = {0};
@@ -393,9 +424,13 @@ static void leaks_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_is_in_the_data_set), cmocka_unit_test(a_core_leaves_no_names),
-        cmocka_unit_test(events_by_their_types),        cmocka_unit_test(seen_items_are_in_no_list),
-        cmocka_unit_test(seen_events_count_at_once),    cmocka_unit_test(leaks_are_refused),
+        cmocka_unit_test(everybody_is_in_the_data_set),
+        cmocka_unit_test(a_model_tells_whom_it_knows_by_name),
+        cmocka_unit_test(a_core_leaves_no_names),
+        cmocka_unit_test(events_by_their_types),
+        cmocka_unit_test(seen_items_are_in_no_list),
+        cmocka_unit_test(seen_events_count_at_once),
+        cmocka_unit_test(leaks_are_refused),
     };
     return cmocka_run_group_tests(tests, make_world, leave_directory);
 }

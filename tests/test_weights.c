@@ -4,30 +4,31 @@
 
 #include "data/weights.h"
 
-static struct inmo_log *read_text(const char *text, const char *weight, const char *columns)
+static enum inmo_status read_written(const char *text, const char *weight, const char *columns,
+                                     struct inmo_log **log, struct inmo_error *error)
 {
-    struct inmo_error error = {0};
     struct inmo_read_options options;
     const char *const path = "log.csv";
-    struct inmo_log *log = NULL;
     inmo_read_options_init(&options);
     options.weight = weight;
     options.columns = columns;
     write_bytes(path, text, strlen(text));
-    must(inmo_log_read(&path, 1, &options, NULL, &log, &error));
+    return inmo_log_read(&path, 1, &options, NULL, log, error);
+}
+
+static struct inmo_log *read_text(const char *text, const char *weight, const char *columns)
+{
+    struct inmo_error error = {0};
+    struct inmo_log *log = NULL;
+    must(read_written(text, weight, columns, &log, &error));
     return log;
 }
 
 static void read_fails(const char *text, const char *weight, enum inmo_status status, const char *words)
 {
     struct inmo_error error = {0};
-    struct inmo_read_options options;
-    const char *const path = "log.csv";
     struct inmo_log *log = NULL;
-    inmo_read_options_init(&options);
-    options.weight = weight;
-    write_bytes(path, text, strlen(text));
-    must_fail(inmo_log_read(&path, 1, &options, NULL, &log, &error), status, words);
+    must_fail(read_written(text, weight, NULL, &log, &error), status, words);
     assert_null(log);
 }
 
