@@ -221,6 +221,8 @@ static void add_head(struct inmo_text *text, const json_t *findings, int html)
                          (long long)json_integer_value(json_array_get(json_object_get(findings, "seeds"), n)));
     if (strcmp(string(findings, "new_choice"), "last") == 0)
         add(text, ". New users and items: the last ones to appear");
+    if (strcmp(string(findings, "storage"), "half") == 0)
+        add(text, ". Graph layers are stored in half precision during training");
     add(text, ". Budget of a training: ");
     if (epochs > 0)
         inmo_text_format(text, "%.0f epochs", epochs);

@@ -10,6 +10,7 @@ struct inmo_reproduce_options {
     const char *seeds;  /* of split and training: "1,2,3" or "1..5"; default "1..5" */
     const char *recipe; /* fast (default) or paper */
     const char *like; /* paper: settings for gowalla, yelp or amazon-book; default NULL: for the nearest of them */
+    const char *storage; /* float or half: of the graph layers in training; default NULL: the recipe's */
     const char *only; /* systems, "lightgcn,inmo-lightgcn,inmo-lightgcn*" (*: 30 % templates); default NULL: all */
     int k_core;       /* users and items need this many interactions; default 10, as in the paper */
     int epochs;       /* maximum per training; 0 (default): the recipe's */
