@@ -72,6 +72,20 @@ void inmo_free(void *block)
     free(block);
 }
 
+void inmo_release(void *block, size_t begin, size_t end)
+{
+#ifdef MADV_DONTNEED
+    uintptr_t first = ((uintptr_t)block + begin + HUGE_PAGE - 1) & ~((uintptr_t)HUGE_PAGE - 1);
+    uintptr_t last = ((uintptr_t)block + end) & ~((uintptr_t)HUGE_PAGE - 1);
+    if (first < last)
+        madvise((void *)first, last - first, MADV_DONTNEED);
+#else
+    (void)block;
+    (void)begin;
+    (void)end;
+#endif
+}
+
 char *inmo_copy_string(const char *text)
 {
     size_t length;

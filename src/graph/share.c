@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MOST_IN_RUN = 64 }; /* nodes that a thread takes at a time */
+
 void inmo_share_free(struct inmo_share *share)
 {
     if (!share)
@@ -14,6 +16,8 @@ void inmo_share_free(struct inmo_share *share)
     inmo_free(share->begin);
     inmo_free(share->message);
     inmo_free(share->buffer);
+    inmo_free(share->outer);
+    inmo_free(share->inner);
     inmo_free(share->halo_items);
     inmo_free(share->halo_users);
     inmo_free(share->sent_users);
@@ -193,6 +197,46 @@ failed:
     return NULL;
 }
 
+static int has_halo(const struct inmo_graph *graph, int32_t node)
+{
+    for (int64_t e = graph->offset[node]; e < graph->offset[node + 1]; e++)
+        if (!inmo_graph_owns(graph, graph->neighbour[e]))
+            return 1;
+    return 0;
+}
+
+/* Finds runs of own nodes alike: those that need nothing of others can be computed while rows are on their way. Counts
+ * only while the lists are NULL. */
+static void find_runs(struct inmo_share *share, const struct inmo_graph *graph)
+{
+    share->inners = share->outers = 0;
+    for (int side = 0; side < 2; side++) {
+        int32_t begin = side ? graph->users : 0, end = begin + (side ? share->own_items : share->own_users);
+        for (int32_t v = begin, next; v < end; v = next) {
+            int outer = has_halo(graph, v);
+            int32_t *run = outer ? share->outer : share->inner, *count = outer ? &share->outers : &share->inners;
+            for (next = v + 1; next < end && next - v < MOST_IN_RUN && has_halo(graph, next) == outer;)
+                next++;
+            if (run) {
+                run[2 * (size_t)*count] = v;
+                run[2 * (size_t)*count + 1] = next;
+            }
+            ++*count;
+        }
+    }
+}
+
+static enum inmo_status list_runs(struct inmo_share *share, const struct inmo_graph *graph, struct inmo_error *error)
+{
+    find_runs(share, graph);
+    share->inner = inmo_alloc(2 * (size_t)share->inners, sizeof *share->inner);
+    share->outer = inmo_alloc(2 * (size_t)share->outers, sizeof *share->outer);
+    if (!share->inner || !share->outer)
+        return inmo_fail_memory(error, "the cut of the graph");
+    find_runs(share, graph);
+    return INMO_OK;
+}
+
 enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, size_t most_bytes,
                                 struct inmo_graph **local, struct inmo_error *error)
 {
@@ -244,11 +288,17 @@ enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, s
     if (!share->sent || !share->buffer || !*local)
         status = inmo_fail_memory(error, "the cut of the graph");
     else
+        status = list_runs(share, *local, error);
+    if (!status)
         inmo_ranks_note_cut((int64_t)share->own_users + share->own_items, share->sent_begin[ranks],
                             (int64_t)next - share->own_users - share->own_items);
 done:
-    if (status)
+    if (status && *local) {
+        inmo_graph_free(*local); /* and the share */
+        *local = NULL;
+    } else if (status) {
         inmo_share_free(share);
+    }
     return status;
 }
 
@@ -324,6 +374,17 @@ void inmo_share_finish(const struct inmo_graph *graph)
 {
     if (graph->share)
         inmo_ranks_finish();
+}
+
+void inmo_share_release(const struct inmo_graph *graph, void *rows, size_t bytes, const int32_t *position)
+{
+    const struct inmo_share *share = graph->share;
+    for (int side = 0; share && side < 2; side++) {
+        int32_t end = side ? graph->nodes : graph->users, first;
+        int32_t halo = side ? graph->users + share->own_items : share->own_users;
+        int32_t count = rows_among(position, halo, end, &first);
+        inmo_release(rows, (size_t)first * bytes, ((size_t)first + (size_t)count) * bytes);
+    }
 }
 
 void inmo_share_collect(const struct inmo_share *share, int32_t count, const int32_t *node, const int32_t *index,

@@ -26,6 +26,8 @@ struct inmo_share {
     int32_t *sent, *sent_begin;          // own nodes that others need, by rank, users first; (ranks + 1)
     int32_t *sent_users;                 // (ranks) how many of them are users
     int32_t *halo_users, *halo_items;    // (ranks + 1) where a rank's nodes begin in the halo
+    int32_t *inner, *outer;              // (runs, 2) first and end of runs of own nodes without neighbours in
+    int32_t inners, outers;              // the halo, and with; how many runs
     int names_all;                       /* 1: a batch has all nodes (loss.h); 0: these, on all ranks, */
     int32_t batch;                       /* so many, */
     const int32_t *batch_node;           // in whole numbers,
@@ -88,6 +90,10 @@ static inline void inmo_share_refresh(const struct inmo_graph *graph, void *rows
     inmo_share_start(graph, rows, bytes, position);
     inmo_share_finish(graph);
 }
+
+/* Gives the memory of the halo's rows back to the system once they are read: of all the arrays that have such rows,
+ * one or two need them at a time. */
+void inmo_share_release(const struct inmo_graph *graph, void *rows, size_t bytes, const int32_t *position);
 
 /* Brings together rows of nodes of the whole graph, on every rank: out[n] is the row of node[n]. rows has those of
  * this rank's nodes: index[n] says which. scratch: as large as out. */

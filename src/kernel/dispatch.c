@@ -75,6 +75,39 @@ static void gather_from(const struct inmo_gather *job, int32_t first, int32_t en
         kernels->gather_range(job, begin, begin + CHUNK < end ? begin + CHUNK : end);
 }
 
+static void gather_runs(const struct inmo_gather *job, const int32_t *run, int32_t begin, int32_t end)
+{
+    const struct inmo_kernels *kernels = inmo_kernels();
+#pragma omp parallel for schedule(dynamic, 4) num_threads(inmo_threads())
+    for (int32_t n = begin; n < end; n++)
+        kernels->gather_range(job, run[2 * (size_t)n], run[2 * (size_t)n + 1]);
+}
+
+void inmo_gather_fetching(const struct inmo_gather *job)
+{
+    enum { PARTS = 8 };
+    const struct inmo_share *share = job->graph->share;
+    void *rows = job->half ? (void *)job->half : (void *)job->x;
+    size_t bytes = (size_t)job->dim * (job->half ? sizeof *job->half / 2 : sizeof *job->x);
+    if (!share) {
+        inmo_gather(job);
+        return;
+    }
+    inmo_share_start(job->graph, rows, bytes, job->position);
+    /* Messages move on only when MPI is called, so it is called now and then. */
+    for (int64_t part = 0; !job->node && part < PARTS; part++) {
+        gather_runs(job, share->inner, (int32_t)(share->inners * part / PARTS),
+                    (int32_t)(share->inners * (part + 1) / PARTS));
+        inmo_ranks_go_on();
+    }
+    inmo_share_finish(job->graph);
+    if (job->node)
+        inmo_gather(job);
+    else
+        gather_runs(job, share->outer, 0, share->outers);
+    inmo_share_release(job->graph, rows, bytes, job->position);
+}
+
 void inmo_gather(const struct inmo_gather *job)
 {
     const struct inmo_graph *graph = job->graph;

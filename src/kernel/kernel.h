@@ -202,6 +202,9 @@ const struct inmo_kernels *inmo_kernels_at(int n);
 
 /* Parallel over rows. */
 void inmo_gather(const struct inmo_gather *job);
+/* The same, with the rows of x that other ranks have (graph/share.h). They are fetched while rows that need none of
+ * them are computed, and gone afterwards. */
+void inmo_gather_fetching(const struct inmo_gather *job);
 /* All rows, in parallel. */
 void inmo_adam_rows(int64_t rows, int dim, struct inmo_adam adam, const float *gradient, float *m, float *root,
                     float *parameter);

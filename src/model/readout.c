@@ -22,7 +22,8 @@ void inmo_readout(const struct inmo_graph *graph, const struct inmo_rows *rows, 
     for (int32_t n = 0; n < count; n++) {
         int32_t v = rows ? rows->node[n] : n;
         float *row = x + (size_t)n * (size_t)width, factor = v < graph->users ? 1 : scale[v - graph->users];
-        for (int j = 0; v >= graph->users && j < width; j++)
+        int scaled = v >= graph->users && inmo_graph_owns(graph, v);
+        for (int j = 0; scaled && j < width; j++)
             row[j] *= factor;
     }
 }

@@ -171,6 +171,12 @@ void inmo_ranks_start(const struct inmo_message *out, int outs, const struct inm
     }
 }
 
+void inmo_ranks_go_on(void)
+{
+    int all;
+    MPI_Testall(world.requests, world.request, &all, MPI_STATUSES_IGNORE);
+}
+
 void inmo_ranks_finish(void)
 {
     double since = inmo_now();

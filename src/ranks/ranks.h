@@ -48,6 +48,7 @@ struct inmo_message {
 };
 void inmo_ranks_start(const struct inmo_message *out, int outs, const struct inmo_message *in, int ins,
                       enum inmo_traffic_kind kind);
+void inmo_ranks_go_on(void); /* lets them move meanwhile */
 void inmo_ranks_finish(void);
 /* Sends to one rank, or receives from one. */
 void inmo_ranks_pass(int to, const void *data, size_t bytes);

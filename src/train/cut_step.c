@@ -118,6 +118,7 @@ static double all_nodes(struct inmo_stepper *stepper, const struct inmo_grouping
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, r);
     inmo_share_refresh(stepper->graph, r, bytes, NULL);
     loss = stepper->loss->judge(stepper->loss_state, grouping, r, stepper->dr);
+    inmo_share_release(stepper->graph, r, bytes, NULL);
     if (stepper->item_scale)
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, stepper->dr);
     *de = backbone->backward(stepper->backbone, rows, stepper->dr);

@@ -14,14 +14,13 @@ static enum inmo_status weigh_best(struct inmo_run *run, struct inmo_error *erro
 {
     struct inmo_trainer *trainer = &run->trainer;
     const struct inmo_train_options *options = trainer->options;
-    const struct inmo_block *block = &trainer->learner->block;
     double alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : inmo_run_alpha_after(trainer, epoch_kept(trainer));
     int32_t users = options->max_seconds > 0 ? INMO_WEIGH_USERS : INMO_WEIGH_IN_END; /* as time_is_up expects */
     enum inmo_status status;
     if (!run->beside.chooses)
         return INMO_OK;
     if (trainer->best && trainer->best_epoch >= 0)
-        memcpy(block->parameter, trainer->best, inmo_block_size(block) * sizeof(float));
+        inmo_learner_copy(trainer->learner, trainer->best, trainer->learner->block.parameter);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
     return status ? status : inmo_beside_weigh(options, run->validation, users, &run->scorer, &run->beside, error);
 }

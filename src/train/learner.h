@@ -11,6 +11,8 @@
 #include "kernel/kernel.h"
 #include "model/model.h"
 
+#include <string.h>
+
 struct inmo_warm;
 struct inmo_learner_setup {
     const struct inmo_dataset *data;
@@ -79,6 +81,15 @@ static inline const struct inmo_learner_type *inmo_learner_type_of(const struct 
     if (!kind->system)
         return &inmo_learner_parts;
     return kind->system->learning ? &inmo_learner_system : &inmo_learner_closed_form;
+}
+
+/* Copies the rows of this rank between two arrays of the block's shape. */
+static inline void inmo_learner_copy(const struct inmo_learner *learner, const float *from, float *to)
+{
+    size_t dim = (size_t)learner->block.dim;
+    for (int s = 0; s < INMO_STRETCHES; s++)
+        memcpy(to + (size_t)learner->stretch[s].here * dim, from + (size_t)learner->stretch[s].here * dim,
+               (size_t)learner->stretch[s].count * dim * sizeof *to);
 }
 
 #endif

@@ -153,6 +153,7 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, const str
             kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
                               (float *)inmo_stepper_head(stepper));
     }
+    inmo_share_release(stepper->graph, stepper->parameter, (size_t)dim * sizeof(float), stepper->binding.row_of_node);
     inmo_svd_free(svd);
     inmo_free(number);
     return status;
@@ -242,6 +243,8 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, struct inmo_e
     if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->term ||
         (provider->own_loss && !stepper->row_weight))
         return inmo_fail_memory(error, "training");
+    inmo_share_release(stepper->graph, stepper->m, dim * sizeof(float), stepper->binding.row_of_node);
+    inmo_share_release(stepper->graph, stepper->root, dim * sizeof(float), stepper->binding.row_of_node);
     if (!backbone->needs_all && provider->touches && !stepper->loss->names_all) {
         struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m,
                                    stepper->root};

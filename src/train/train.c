@@ -124,8 +124,7 @@ static enum inmo_status end_epoch(struct inmo_run *run, struct inmo_error *error
         if (trainer->best_epoch < 0 || score > trainer->best_score) {
             trainer->best_epoch = trainer->epoch;
             trainer->best_score = score;
-            memcpy(trainer->best, trainer->learner->block.parameter,
-                   inmo_block_size(&trainer->learner->block) * sizeof(float));
+            inmo_learner_copy(trainer->learner, trainer->learner->block.parameter, trainer->best);
         }
     }
     status = inmo_trainer_note_epoch(trainer, trainer->final_loss, score, error);
@@ -265,7 +264,7 @@ static enum inmo_status set_up_steps(struct inmo_run *run, struct inmo_error *er
     trainer->best = inmo_alloc(inmo_block_size(block), sizeof(float));
     if (!trainer->best)
         return inmo_fail_memory(error, "training");
-    memcpy(trainer->best, block->parameter, inmo_block_size(block) * sizeof(float));
+    inmo_learner_copy(trainer->learner, block->parameter, trainer->best);
     return INMO_OK;
 }
 

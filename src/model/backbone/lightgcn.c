@@ -116,7 +116,7 @@ static void propagate(const struct inmo_graph *graph, int dim, const float *x, i
         .node_count = rows ? rows->count : 0,
         .out = out,
     };
-    inmo_gather(&job);
+    inmo_gather_fetching(&job);
 }
 
 /* Forward in half precision: z^0 .. z^{K-1} are rounded, sums and the result are not. */
@@ -144,8 +144,7 @@ static void forward_half(struct inmo_backbone_state *state, const float *e, cons
             .out = last ? state->r : NULL,
             .half_out = last ? NULL : state->half[l],
         };
-        inmo_share_refresh(graph, state->half[l - 1], dim / 2 * sizeof(uint32_t), NULL);
-        inmo_gather(&job);
+        inmo_gather_fetching(&job);
     }
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++) {
@@ -169,11 +168,8 @@ static float *lightgcn_forward(struct inmo_backbone_state *state, const float *e
         forward_half(state, e, rows);
         return state->r;
     }
-    for (int l = 1; l <= layers; l++) {
-        inmo_share_refresh(graph, l == 1 ? (float *)e : state->z[l - 2], (size_t)dim * sizeof *e, NULL);
-        if (l < layers)
-            propagate(graph, dim, l == 1 ? e : state->z[l - 2], l == 1, NULL, state->z[l - 1]);
-    }
+    for (int l = 1; l < layers; l++)
+        propagate(graph, dim, l == 1 ? e : state->z[l - 2], l == 1, NULL, state->z[l - 1]);
     if (layers > 0)
         propagate(graph, dim, layers == 1 ? e : state->z[layers - 2], layers == 1, rows, state->r);
     else
@@ -209,7 +205,6 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
 {
     const struct inmo_graph *graph = state->graph;
     int dim = state->dim, layers = state->layers;
-    size_t row_bytes = (size_t)dim * (state->half ? sizeof(uint32_t) / 2 : sizeof(float));
     float mean = 1 / (float)(layers + 1);
     float *w = state->z[0], *next = state->half ? NULL : state->z[1];
     uint32_t *half = state->half ? state->half[0] : NULL, *next_half = state->half ? state->half[1] : NULL;
@@ -245,11 +240,10 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
                         : first  ? half
                                  : next_half,
         };
-        if (!first)
-            inmo_share_refresh(graph, half ? (void *)half : (void *)w, row_bytes, NULL);
-        else if (gathers)
-            inmo_share_refresh(graph, state->scaled, (size_t)dim * sizeof *dr, NULL);
-        inmo_gather(&job);
+        if (first && !gathers)
+            inmo_gather(&job);
+        else
+            inmo_gather_fetching(&job);
         if (!first && to_half) {
             uint32_t *swap = half;
             half = next_half;
@@ -296,7 +290,6 @@ static int lightgcn_represent(const struct inmo_graph *graph, int dim, int layer
         goto done;
     for (int l = 1; l <= layers; l++) {
         float *out = (layers - l) % 2 ? spare : r;
-        inmo_share_refresh(graph, (float *)x, width * sizeof *x, NULL);
         propagate(graph, dim, x, l == 1, NULL, out);
         if (l < layers)
             add_layer(graph, dim, l == 1, out, sum);

@@ -125,6 +125,8 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
         return NULL;
     }
     count_templates(state);
+    if (state->gradient)
+        inmo_share_release(binding->graph, state->gradient, dim * sizeof *state->gradient, binding->row_of_node);
     state->scale_alpha = -1;
     return state;
 }
@@ -172,8 +174,7 @@ static const float *inmo_forward(struct inmo_provider_state *state, const float 
         .node_count = rows ? rows->count : 0,
         .out = state->e,
     };
-    inmo_share_refresh(state->binding.graph, (float *)parameter, dim * sizeof *parameter, job.position);
-    inmo_gather(&job);
+    inmo_gather_fetching(&job);
     return state->e;
 }
 
@@ -318,7 +319,7 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
                            INMO_TRAFFIC_LOSS);
     inmo_general_gradient(&general, rows, de, state->partial,
                           state->gradient + (size_t)state->binding.rows * (size_t)state->binding.dim);
-    if (graph->share && !rows)
+    if (graph->share && !rows && job.node)
         inmo_share_refresh(graph, de, (size_t)job.dim * sizeof *de, NULL);
     if (rows && !graph->share && state->term && edges < INT32_MAX)
         part = part_of(graph, rows);
@@ -339,8 +340,12 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
     }
     if (graph->share && job.node)
         gather_own(state, &job);
+    else if (graph->share && !rows)
+        inmo_gather_fetching(&job);
     else
         inmo_gather(&job);
+    if (graph->share && !rows)
+        inmo_share_release(graph, de, (size_t)job.dim * sizeof *de, NULL);
     return gradient;
 }
 
