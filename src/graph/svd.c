@@ -5,13 +5,14 @@
  *     Q_i random;  repeat: Q_u = qr(Y Q_i), Q_i = qr(Y' Q_u);   Y Q_i = W S Z'  =>  U = W, V = Q_i Z
  *
  * Cost: 2 iterations + 1 products with Y, each 2 E (rank + extra) flops, and as many QRs of 2 n (rank +
- * extra)^2. */
+ * extra)^2. Several ranks have some of the rows each; after each QR all have all rows. */
 #include "graph/svd.h"
 
 #include "base/lapack.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "ranks/ranks.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -38,14 +39,45 @@ void inmo_svd_free(struct inmo_svd *svd)
     inmo_free(svd);
 }
 
-/* out[v] = Σ_{w in N_v} A_vw x[w - from_first], v in [first, first + count), with D^-1/2 on both sides when
- * normalised. */
+/* The stretches of a rank are [first_stretch(rank), first_stretch(rank + 1)). */
+static int first_stretch(int rank)
+{
+    return (int)((int64_t)STRETCHES * rank / inmo_ranks());
+}
+
+/* Where stretch k of so many rows begins. */
+static int stretch_begin(int rows, int k)
+{
+    int64_t begin = (int64_t)k * ((rows + STRETCHES - 1) / STRETCHES);
+    return begin < rows ? (int)begin : rows;
+}
+
+/* Gives all ranks the rows that each has computed. */
+static enum inmo_status bring_together(void *data, int rows, size_t row_bytes)
+{
+    int ranks = inmo_ranks();
+    int64_t *begin = inmo_alloc(2 * (size_t)ranks, sizeof *begin), *size = begin + ranks;
+    if (!begin)
+        return INMO_MEMORY;
+    for (int rank = 0; rank < ranks; rank++) {
+        begin[rank] = (int64_t)((size_t)stretch_begin(rows, first_stretch(rank)) * row_bytes);
+        size[rank] = (int64_t)((size_t)stretch_begin(rows, first_stretch(rank + 1)) * row_bytes) - begin[rank];
+    }
+    inmo_ranks_gather(data, (struct inmo_parts){begin, size}, INMO_TRAFFIC_OTHER);
+    inmo_free(begin);
+    return INMO_OK;
+}
+
+/* out[v] = Σ_{w in N_v} A_vw x[w - from_first], v in [first, first + count) as far as they are this rank's, with
+ * D^-1/2 on both sides when normalised. */
 static void multiply(const struct inmo_graph *graph, int normalised, int32_t first, int32_t count, const float *x,
                      int columns, float *out)
 {
     int32_t from_first = first == 0 ? graph->users : 0;
+    int32_t begin = stretch_begin(count, first_stretch(inmo_own_rank()));
+    int32_t end = stretch_begin(count, first_stretch(inmo_own_rank() + 1));
 #pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
-    for (int32_t n = 0; n < count; n++) {
+    for (int32_t n = begin; n < end; n++) {
         float *sum = out + (size_t)n * (size_t)columns;
         memset(sum, 0, (size_t)columns * sizeof *sum);
         for (int64_t e = graph->offset[first + n]; e < graph->offset[first + n + 1]; e++) {
@@ -68,20 +100,23 @@ static void multiply(const struct inmo_graph *graph, int normalised, int32_t fir
 static enum inmo_status orthonormalise(int rows, int columns, float *a, struct work *work)
 {
     size_t width = (size_t)columns, size = width * width;
-    int failed = 0, stretch = (rows + STRETCHES - 1) / STRETCHES;
-    enum inmo_status status;
+    int failed = 0, own = first_stretch(inmo_own_rank()), end = first_stretch(inmo_own_rank() + 1);
+    enum inmo_status status = INMO_OK;
     for (size_t n = 0; n < size; n++)
         work->r[n] = n / width == n % width;
     for (int pass = 0; pass < 2 && !failed; pass++) {
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
-        for (int k = 0; k < STRETCHES; k++) {
-            int first = k * stretch, count = rows - first < stretch ? rows - first : stretch;
+        for (int k = own; k < end; k++) {
+            int first = stretch_begin(rows, k), count = stretch_begin(rows, k + 1) - first;
             if (count > 0)
                 cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, columns, count, 1, a + (size_t)first * width,
                             columns, 0, work->gram + (size_t)k * size, columns);
             else
                 memset(work->gram + (size_t)k * size, 0, size * sizeof(float));
         }
+        status = bring_together(work->gram, STRETCHES, size * sizeof(float));
+        if (status)
+            return status;
         for (int k = 1; k < STRETCHES; k++)
             cblas_saxpy((int)size, 1, work->gram + (size_t)k * size, 1, work->gram, 1);
         failed = inmo_lapack_cholesky('U', columns, work->gram, columns, work->turn) != INMO_OK;
@@ -92,15 +127,16 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
         cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1,
                     work->gram, columns, work->r, columns);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
-        for (int k = 0; k < STRETCHES; k++) {
-            int first = k * stretch, count = rows - first < stretch ? rows - first : stretch;
+        for (int k = own; k < end; k++) {
+            int first = stretch_begin(rows, k), count = stretch_begin(rows, k + 1) - first;
             if (count > 0)
                 cblas_strsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, count, columns, 1,
                             work->gram, columns, a + (size_t)first * width, columns);
         }
     }
-    if (!failed)
-        return INMO_OK;
+    status = bring_together(a, rows, width * sizeof *a);
+    if (status || !failed)
+        return status;
     /* Whatever the passes left in a spans the same columns, and work->r holds what they took out. */
     status = inmo_lapack_qr(rows, columns, a, work->gram);
     if (!status)
