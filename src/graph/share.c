@@ -15,7 +15,7 @@ void inmo_share_free(struct inmo_share *share)
     inmo_free(share->size);
     inmo_free(share->begin);
     inmo_free(share->message);
-    inmo_free(share->buffer);
+    inmo_free(share->sent_row);
     inmo_free(share->outer);
     inmo_free(share->inner);
     inmo_free(share->halo_items);
@@ -237,8 +237,8 @@ static enum inmo_status list_runs(struct inmo_share *share, const struct inmo_gr
     return INMO_OK;
 }
 
-enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, size_t most_bytes,
-                                struct inmo_graph **local, struct inmo_error *error)
+enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, struct inmo_graph **local,
+                                struct inmo_error *error)
 {
     struct inmo_share *share = inmo_alloc_zero(1, sizeof *share);
     size_t ranks = (size_t)inmo_ranks(), nodes = (size_t)whole->nodes;
@@ -280,12 +280,12 @@ enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, s
     share->halo_items[ranks] = next;
     list_sent(share, with_halo);
     share->sent = inmo_alloc((size_t)share->sent_begin[ranks], sizeof *share->sent);
-    share->buffer = inmo_alloc((size_t)share->sent_begin[ranks] * most_bytes, 1);
-    if (share->sent && share->buffer) {
+    share->sent_row = inmo_alloc((size_t)share->sent_begin[ranks], sizeof *share->sent_row);
+    if (share->sent && share->sent_row) {
         list_sent(share, with_halo);
         *local = make_local(share, users, next, with_halo);
     }
-    if (!share->sent || !share->buffer || !*local)
+    if (!share->sent || !share->sent_row || !*local)
         status = inmo_fail_memory(error, "the cut of the graph");
     else
         status = list_runs(share, *local, error);
@@ -330,41 +330,30 @@ static int32_t halo_end(const struct inmo_share *share, int rank, int items)
 void inmo_share_start(const struct inmo_graph *graph, void *rows, size_t bytes, const int32_t *position)
 {
     const struct inmo_share *share = graph->share;
-    char *at;
-    int outs = 0, ins = 0;
+    int outs = 0, ins = 0, ranks = inmo_ranks(), own = inmo_own_rank();
+    int32_t *at;
     struct inmo_message *out, *in;
     if (!share)
         return;
     out = share->message;
-    in = share->message + 2 * inmo_ranks();
-    at = share->buffer;
-    for (int rank = 0; rank < inmo_ranks(); rank++) {
-        const int32_t *sent = share->sent + share->sent_begin[rank];
-        int32_t count = share->sent_begin[rank + 1] - share->sent_begin[rank], users = share->sent_users[rank];
-        if (rank == inmo_own_rank())
-            continue;
+    in = share->message + 2 * ranks;
+    at = share->sent_row;
+    for (int step = 1; step < ranks; step++) { /* each begins with another rank */
+        int to = (own + step) % ranks, from = (own + ranks - step) % ranks;
         for (int side = 0; side < 2; side++) {
-            int32_t begin = side ? users : 0, end = side ? count : users, first;
-            int32_t halo = (side ? share->halo_items : share->halo_users)[rank], received;
-            char *from = at;
-            if (!position) {
-#pragma omp parallel for schedule(static) num_threads(inmo_threads())
-                for (int32_t n = begin; n < end; n++)
-                    memcpy(from + (size_t)(n - begin) * bytes, (char *)rows + (size_t)sent[n] * bytes, bytes);
-                at += (size_t)(end - begin) * bytes;
-            } else {
-                for (int32_t n = begin; n < end; n++)
-                    if (position[sent[n]] >= 0) {
-                        memcpy(at, (char *)rows + (size_t)position[sent[n]] * bytes, bytes);
-                        at += bytes;
-                    }
-            }
-            if (at > from)
-                out[outs++] = (struct inmo_message){rank, at - from, from};
-            received = rows_among(position, halo, halo_end(share, rank, side), &first);
-            if (received > 0)
-                in[ins++] = (struct inmo_message){rank, (int64_t)((size_t)received * bytes),
-                                                  (char *)rows + (size_t)first * bytes};
+            int32_t begin = share->sent_begin[to] + (side ? share->sent_users[to] : 0);
+            int32_t end = side ? share->sent_begin[to + 1] : share->sent_begin[to] + share->sent_users[to];
+            int32_t halo = (side ? share->halo_items : share->halo_users)[from], first, count;
+            const int32_t *sent = position ? at : share->sent + begin;
+            for (int32_t n = begin; position && n < end; n++)
+                if (position[share->sent[n]] >= 0)
+                    *at++ = position[share->sent[n]];
+            count = position ? (int32_t)(at - sent) : end - begin;
+            if (count > 0)
+                out[outs++] = (struct inmo_message){to, count, bytes, rows, sent};
+            count = rows_among(position, halo, halo_end(share, from, side), &first);
+            if (count > 0)
+                in[ins++] = (struct inmo_message){from, count, bytes, (char *)rows + (size_t)first * bytes, NULL};
         }
     }
     inmo_ranks_start(out, outs, in, ins, INMO_TRAFFIC_LAYERS);

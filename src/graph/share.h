@@ -34,15 +34,15 @@ struct inmo_share {
     const float *batch_gradient;         // with this gradient; set for each step
     int32_t *batch_index;                // their local numbers where they are own
     float *batch_scale, *batch_scratch;  // (batch) what the provider scales them by, and scratch
-    char *buffer;                        // rows on their way out
+    int32_t *sent_row;                   // (sent) the rows of such nodes in an array by position
     struct inmo_message *message;        // (4 ranks)
     int64_t *begin, *size;               // (ranks) scratch
 };
 
-/* The share of this rank. most_bytes: of a row that is ever exchanged. with_halo 0: without the halo, for steps
- * that read only rows of their batch. The whole graph is kept by the caller. */
-enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, size_t most_bytes,
-                                struct inmo_graph **local, struct inmo_error *error);
+/* The share of this rank. with_halo 0: without the halo, for steps that read only rows of their batch. The whole
+ * graph is kept by the caller. */
+enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, struct inmo_graph **local,
+                                struct inmo_error *error);
 void inmo_share_free(struct inmo_share *share);
 
 /* Whether a local node's row is computed here. */

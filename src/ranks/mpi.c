@@ -8,14 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 28 };
+enum { PIECE = 1 << 28, SLOTS = 4, SLOT = 1 << 20 };
 
 static struct {
     int count, own; /* 0: not begun */
     struct inmo_traffic traffic;
     MPI_Request *request;
     int requests, room;
-    enum inmo_traffic_kind kind; /* of the exchange under way */
+    enum inmo_traffic_kind kind; /* of the exchange under way: */
+    const struct inmo_message *out;
+    int outs, at;   /* messages to others, and which is next, */
+    int32_t packed; /* of which so many rows are on their way */
+    char *slot;     /* (SLOTS, slot_bytes) pieces that are being sent */
+    size_t slot_bytes;
+    MPI_Request sending[SLOTS];
 } world;
 
 int inmo_ranks(void)
@@ -50,6 +56,9 @@ void inmo_ranks_begin(void)
 
 void inmo_ranks_end(void)
 {
+    free(world.slot);
+    world.slot = NULL;
+    world.slot_bytes = 0;
     free(world.request);
     world.request = NULL;
     world.room = 0;
@@ -158,28 +167,106 @@ void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, stru
     count_traffic(kind, bytes, since);
 }
 
+/* The rows of a piece: as many on both sides. */
+static int32_t piece_of(const struct inmo_message *message, int32_t done)
+{
+    int32_t most = message->row_bytes < SLOT ? (int32_t)(SLOT / message->row_bytes) : 1;
+    return message->rows - done < most ? message->rows - done : most;
+}
+
+static void pack(const struct inmo_message *message, int32_t first, int32_t rows, char *slot)
+{
+    size_t bytes = message->row_bytes;
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t n = 0; n < rows; n++)
+        memcpy(slot + (size_t)n * bytes,
+               message->data + (size_t)(message->row ? message->row[first + n] : first + n) * bytes, bytes);
+}
+
+/* A slot whose piece has been sent; -1: none yet. */
+static int free_slot(int wait)
+{
+    int slot = -1, done = 0;
+    MPI_Testany(SLOTS, world.sending, &slot, &done, MPI_STATUS_IGNORE);
+    for (int s = 0; s < SLOTS; s++)
+        if (world.sending[s] == MPI_REQUEST_NULL)
+            return s;
+    if (wait)
+        MPI_Waitany(SLOTS, world.sending, &slot, MPI_STATUS_IGNORE);
+    return wait ? slot : -1;
+}
+
+/* Sends pieces as long as there are free slots, or all of them. */
+static void send_pieces(int all)
+{
+    while (world.at < world.outs) {
+        const struct inmo_message *message = world.out + world.at;
+        int32_t rows = piece_of(message, world.packed);
+        int slot = free_slot(all);
+        char *piece;
+        if (slot < 0)
+            return;
+        piece = world.slot + (size_t)slot * world.slot_bytes;
+        pack(message, world.packed, rows, piece);
+        MPI_Isend(piece, (int)((size_t)rows * message->row_bytes), MPI_BYTE, message->rank, 0, MPI_COMM_WORLD,
+                  world.sending + slot);
+        world.packed += rows;
+        if (world.packed == message->rows) {
+            world.packed = 0;
+            world.at++;
+        }
+    }
+}
+
+static void make_slots(const struct inmo_message *message, int count)
+{
+    size_t bytes = SLOT;
+    for (int n = 0; n < count; n++)
+        bytes = message[n].row_bytes > bytes ? message[n].row_bytes : bytes;
+    if (bytes > world.slot_bytes) {
+        free(world.slot);
+        world.slot = malloc(SLOTS * bytes);
+        world.slot_bytes = bytes;
+        if (!world.slot)
+            inmo_ranks_abort(5);
+    }
+    for (int s = 0; s < SLOTS; s++)
+        world.sending[s] = MPI_REQUEST_NULL;
+}
+
 void inmo_ranks_start(const struct inmo_message *out, int outs, const struct inmo_message *in, int ins,
                       enum inmo_traffic_kind kind)
 {
     world.kind = kind;
     world.traffic.exchanges[kind]++;
     for (int n = 0; n < ins; n++)
-        post_receive(in[n].rank, in[n].data, in[n].bytes);
-    for (int n = 0; n < outs; n++) {
-        post_send(out[n].rank, out[n].data, out[n].bytes);
-        world.traffic.bytes[kind] += out[n].bytes;
-    }
+        for (int32_t done = 0, rows; done < in[n].rows; done += rows) {
+            rows = piece_of(in + n, done);
+            post_receive(in[n].rank, in[n].data + (size_t)done * in[n].row_bytes,
+                         (int64_t)((size_t)rows * in[n].row_bytes));
+        }
+    for (int n = 0; n < outs; n++)
+        world.traffic.bytes[kind] += (int64_t)((size_t)out[n].rows * out[n].row_bytes);
+    make_slots(out, outs);
+    world.out = out;
+    world.outs = outs;
+    world.at = 0;
+    world.packed = 0;
+    send_pieces(0);
 }
 
 void inmo_ranks_go_on(void)
 {
     int all;
+    send_pieces(0);
     MPI_Testall(world.requests, world.request, &all, MPI_STATUSES_IGNORE);
 }
 
 void inmo_ranks_finish(void)
 {
     double since = inmo_now();
+    send_pieces(1);
+    MPI_Waitall(SLOTS, world.sending, MPI_STATUSES_IGNORE);
     wait_all();
     world.traffic.waited[world.kind] += inmo_now() - since;
 }

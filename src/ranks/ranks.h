@@ -39,12 +39,16 @@ void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_ki
  * copied. */
 void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, struct inmo_parts received,
                          enum inmo_traffic_kind kind);
-/* Messages to and from others that are under way until finish, so that there is something else to do meanwhile.
- * Those between two ranks arrive in the order in which they are listed. One such exchange at a time. */
+/* Rows to and from others that are under way until finish, so that there is something else to do meanwhile. They
+ * travel in pieces, as a copy of all that is sent would be as large as the rows that are received. Messages between
+ * two ranks arrive in the order in which they are listed. One such exchange at a time; the lists are kept by the
+ * caller until its end. */
 struct inmo_message {
     int rank;
-    int64_t bytes;
-    void *data;
+    int32_t rows;
+    size_t row_bytes;
+    char *data;
+    const int32_t *row;  // (rows) which rows of data are sent; NULL: the first
 };
 void inmo_ranks_start(const struct inmo_message *out, int outs, const struct inmo_message *in, int ins,
                       enum inmo_traffic_kind kind);

@@ -141,10 +141,8 @@ static enum inmo_status cut_svd(struct inmo_cut *cut, struct inmo_svd **whole, s
 enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
                                struct inmo_error *error)
 {
-    const struct inmo_train_options *options = stepper->options;
     struct inmo_cut *cut = inmo_alloc_zero(1, sizeof *cut);
     struct inmo_svd *svd = NULL;
-    size_t width = (size_t)(stepper->width > stepper->binding.dim ? stepper->width : stepper->binding.dim);
     int with_halo = inmo_steps_over_graph(stepper->kind) || stepper->loss->names_all;
     enum inmo_status status;
     if (stepper->binding.graph->weight) {
@@ -160,7 +158,7 @@ enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_h
     stepper->binding.row_of_node = stepper->binding.node_of_row = NULL;
     status = inmo_stepper_svd(stepper, hooks, &svd, error);
     if (!status)
-        status = inmo_share_cut(stepper->graph, with_halo, width * sizeof(float), &cut->graph, error);
+        status = inmo_share_cut(stepper->graph, with_halo, &cut->graph, error);
     if (!status && svd)
         status = cut_svd(cut, &svd, error);
     if (!status)
@@ -170,7 +168,6 @@ enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_h
         stepper->graph = cut->graph;
     }
     inmo_svd_free(svd);
-    (void)options;
     return status;
 }
 
