@@ -357,13 +357,13 @@ enum inmo_status inmo_lab_findings(struct inmo_lab *lab, json_t **findings, stru
     if (!status)
         status = inmo_lab_claims(lab, claims, error);
     if (!status) {
-        *findings =
-            json_pack("{si s{ss ss? sI sI sI si} ss ss ss? si sf sO sO sO so}", "inmo.reproduce", 1, "data", "source",
-                      lab->source, "paper", lab->paper_data, "users", (json_int_t)lab->users, "items",
-                      (json_int_t)lab->items, "interactions", (json_int_t)lab->interactions, "k_core",
-                      lab->options->k_core, "recipe", lab->options->recipe, "new_choice", lab->options->new_choice,
-                      "storage", lab->options->storage, "epochs", lab->options->epochs, "max_seconds", lab->options->max_seconds, "seeds", seeds,
-                      "experiments", experiments, "claims", claims, "runs", runs_json(lab));
+        *findings = json_pack("{si s{ss ss? sI sI sI si} ss ss ss? si sf sO sO sO so}", "inmo.reproduce", 1, "data",
+                              "source", lab->source, "paper", lab->paper_data, "users", (json_int_t)lab->users,
+                              "items", (json_int_t)lab->items, "interactions", (json_int_t)lab->interactions,
+                              "k_core", lab->options->k_core, "recipe", lab->options->recipe, "new_choice",
+                              lab->options->new_choice, "storage", lab->options->storage, "epochs",
+                              lab->options->epochs, "max_seconds", lab->options->max_seconds, "seeds", seeds,
+                              "experiments", experiments, "claims", claims, "runs", runs_json(lab));
         if (!*findings)
             status = inmo_fail_memory(error, "the report");
     }

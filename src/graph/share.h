@@ -77,6 +77,8 @@ static inline int32_t inmo_share_end(const struct inmo_share *share, int rank, i
 {
     return items ? share->item_cut[share->item_block[rank] + 1] : share->user_cut[rank + 1];
 }
+/* The last of count + 1 ascending cuts that is not above the node; of equal ones, the last before the end. */
+int inmo_share_block(const int32_t *cut, int count, int32_t node);
 /* The rank that has a node of the whole graph. */
 int inmo_share_owner(const struct inmo_share *share, int32_t node);
 

@@ -41,8 +41,8 @@ void inmo_near_of(const struct inmo_near *near, int32_t i, float *sum, int32_t *
     }
 }
 
-enum inmo_status inmo_near_each(int32_t items, inmo_near_row *row, void *context, const struct inmo_hooks *hooks,
-                                struct inmo_error *error)
+enum inmo_status inmo_near_each(int32_t items, int32_t first, int32_t end, inmo_near_row *row, void *context,
+                                const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     double start = inmo_now(), shown = start;
     atomic_int failed = 0, stop = 0, done = 0;
@@ -53,15 +53,21 @@ enum inmo_status inmo_near_each(int32_t items, inmo_near_row *row, void *context
         if (!sum || !met)
             atomic_store(&failed, 1);
 #pragma omp for schedule(dynamic, 64)
-        for (int32_t i = 0; i < items; i++) {
+        for (int32_t i = first; i < end; i++) {
             if (!sum || !met || atomic_load(&failed) || atomic_load(&stop))
                 continue;
             row(context, i, sum, met);
             if (atomic_fetch_add(&done, 1) % 256 == 0) {
 #pragma omp critical(inmo_near_hooks)
                 if (hooks && inmo_now() - shown > 0.2) {
-                    struct inmo_progress progress = {
-                        "comparing items", atomic_load(&done), items, "items", inmo_now() - start, NAN, NAN, NAN};
+                    struct inmo_progress progress = {"comparing items",
+                                                     atomic_load(&done),
+                                                     end - first,
+                                                     "items",
+                                                     inmo_now() - start,
+                                                     NAN,
+                                                     NAN,
+                                                     NAN};
                     shown = inmo_now();
                     inmo_report_progress(hooks, &progress);
                     if (inmo_is_interrupted(hooks))
@@ -97,5 +103,5 @@ enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, 
                                 const struct inmo_hooks *hooks, struct inmo_error *error)
 {
     struct finding finding = {near, nearest, similarity};
-    return inmo_near_each(near->graph->items, find_row, &finding, hooks, error);
+    return inmo_near_each(near->graph->items, 0, near->graph->items, find_row, &finding, hooks, error);
 }

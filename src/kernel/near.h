@@ -23,11 +23,11 @@ struct inmo_near {
 /* The nearest of item i, sorted, -1 where there are fewer. sum (items) is zero before and after; met has room for
  * all items. */
 void inmo_near_of(const struct inmo_near *near, int32_t i, float *sum, int32_t *met, struct inmo_top *top);
-/* Calls row for every item, from all worker threads, each with a sum and a met of its own. Errors: MEMORY,
- * INTERRUPTED. */
+/* Calls row for items [first, end) of all, from all worker threads, each with a sum and a met of its own. Errors:
+ * MEMORY, INTERRUPTED. */
 typedef void inmo_near_row(void *context, int32_t i, float *sum, int32_t *met);
-enum inmo_status inmo_near_each(int32_t items, inmo_near_row *row, void *context, const struct inmo_hooks *hooks,
-                                struct inmo_error *error);
+enum inmo_status inmo_near_each(int32_t items, int32_t first, int32_t end, inmo_near_row *row, void *context,
+                                const struct inmo_hooks *hooks, struct inmo_error *error);
 
 /* nearest (items, k), best first, -1 where there are fewer; similarity alike. Errors: MEMORY, INTERRUPTED. */
 enum inmo_status inmo_near_find(const struct inmo_near *near, int32_t *nearest, float *similarity,

@@ -120,6 +120,8 @@ struct inmo_provider {
                        double l2, float *de);
     /* de has the shape of forward's result and may be overwritten. */
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);
+    /* Between two steps: gives back the memory of what only steps need (inmo_release). NULL: keeps it. */
+    void (*rest)(struct inmo_provider_state *state);
 };
 
 /* The input for folding in one user or item outside the graph, which does not change the graph: its embedding e,
@@ -165,6 +167,7 @@ struct inmo_backbone {
      * backward reads it. */
     float *(*forward)(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows);
     float *(*backward)(struct inmo_backbone_state *state, const struct inmo_rows *rows, float *dr);
+    void (*rest)(struct inmo_backbone_state *state); /* as a provider's */
     /* The gradient of its own parameters, after backward; NULL: it has none. */
     const float *(*own_gradient)(const struct inmo_backbone_state *state);
     /* Computes r of all nodes, (nodes, width), and, if memory is not NULL, what folding in needs, (nodes, memory

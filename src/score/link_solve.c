@@ -1,5 +1,5 @@
-/* link_solve.c - see link_solve.h. One thread solves for an item, so the result does not depend on the number of
- * threads. */
+/* link_solve.c - see link_solve.h. One thread of one rank solves for an item, so the result does not depend on how
+ * many there are. */
 #include "score/link_solve.h"
 
 #include "base/lapack.h"
@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "kernel/near.h"
+#include "ranks/ranks.h"
 #include "score/walk.h"
 
 #include <math.h>
@@ -284,6 +285,42 @@ static enum inmo_status prepare(struct solving *solving, struct inmo_error *erro
     return INMO_OK;
 }
 
+/* The first item that a rank solves for. Items have edge ends in equal parts. */
+static int32_t first_item(const struct inmo_graph *graph, int rank)
+{
+    int64_t begin = graph->offset[graph->users], ends = graph->offset[graph->nodes] - begin;
+    int32_t low = 0, high = graph->items;
+    if (rank == inmo_ranks())
+        return graph->items;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if ((graph->offset[graph->users + middle] - begin) * inmo_ranks() < ends * rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Gives all ranks what each has solved. */
+static enum inmo_status bring_together(const struct solving *solving, struct inmo_error *error)
+{
+    int ranks = inmo_ranks();
+    int64_t *begin = inmo_alloc(2 * (size_t)ranks, sizeof *begin), *size = begin + ranks;
+    struct inmo_parts parts = {begin, size};
+    if (!begin)
+        return inmo_fail_memory(error, "the links between items");
+    for (int rank = 0; rank < ranks; rank++) { /* neighbours and weights have four bytes each */
+        begin[rank] = 4 * solving->begin[first_item(solving->graph, rank)];
+        size[rank] = 4 * solving->begin[first_item(solving->graph, rank + 1)] - begin[rank];
+    }
+    inmo_ranks_gather(solving->nearest, parts, INMO_TRAFFIC_OTHER);
+    for (int r = 0; r < solving->rules; r++)
+        inmo_ranks_gather(solving->weight[r], parts, INMO_TRAFFIC_OTHER);
+    inmo_free(begin);
+    return INMO_OK;
+}
+
 enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const struct inmo_link_rule *rule, int rules,
                                       const uint8_t *only, const struct inmo_hooks *hooks,
                                       struct inmo_links **links, struct inmo_error *error)
@@ -295,8 +332,11 @@ enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const stru
     status = prepare(&solving, error);
     if (!status) {
         inmo_blas_hold(); /* the items run in parallel instead */
-        status = inmo_near_each(graph->items, solve_item, &solving, hooks, error);
+        status = inmo_near_each(graph->items, first_item(graph, inmo_own_rank()),
+                                first_item(graph, inmo_own_rank() + 1), solve_item, &solving, hooks, error);
         inmo_blas_release();
+        if (!status)
+            status = bring_together(&solving, error);
     }
     for (int r = 0; r < rules; r++)
         links[r] = NULL;

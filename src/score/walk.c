@@ -135,7 +135,7 @@ static void complete_row(void *context, int32_t i, float *sum, int32_t *met)
 enum inmo_status inmo_walks_complete(struct inmo_walks *walks, const struct inmo_hooks *hooks,
                                      struct inmo_error *error)
 {
-    return inmo_near_each(walks->items, complete_row, walks, hooks, error);
+    return inmo_near_each(walks->items, 0, walks->items, complete_row, walks, hooks, error);
 }
 
 enum inmo_status inmo_walks_make(const struct inmo_graph *graph, double factor, double popularity, int32_t k,

@@ -54,6 +54,8 @@ struct inmo_learner_type {
     double (*step)(struct inmo_learner *learner, int64_t step, double alpha, double learning_rate);
     /* Brings all parameters up to date, if rows may fall behind between steps (lazy.h). NULL: they never do. */
     void (*catch_up)(struct inmo_learner *learner);
+    /* Gives back the memory of what only steps need, while something else needs memory. NULL: keeps it. */
+    void (*rest)(struct inmo_learner *learner);
     /* Lists the arrays that a checkpoint holds besides the block, at most INMO_LEARNER_ARRAYS; returns their
      * number. Those of doubles are the same on all ranks, others have an entry for each row of the block. NULL:
      * none. */

@@ -207,6 +207,11 @@ static double parts_step(struct inmo_learner *learner, int64_t step, double alph
     return inmo_stepper_run(parts_of(learner)->stepper, step, alpha, learning_rate);
 }
 
+static void parts_rest(struct inmo_learner *learner)
+{
+    inmo_stepper_rest(parts_of(learner)->stepper);
+}
+
 static void parts_catch_up(struct inmo_learner *learner)
 {
     inmo_stepper_catch_up(parts_of(learner)->stepper);
@@ -331,6 +336,7 @@ const struct inmo_learner_type inmo_learner_parts = {
     .destroy = parts_destroy,
     .step = parts_step,
     .catch_up = parts_catch_up,
+    .rest = parts_rest,
     .arrays = parts_arrays,
     .check = parts_check,
     .restored = parts_restored,

@@ -1,6 +1,8 @@
 /* step.c - see step.h: sample, forward, loss, backward, Adam. */
 #include "train/step.h"
 
+#include "base/memory.h"
+
 #include "base/threads.h"
 #include "kernel/kernel.h"
 #include "loss/norms.h"
@@ -189,6 +191,18 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
     update_weights(stepper, backbone, stepper->backbone_weights, adam, gradient.own);
     update_weights(stepper, head, stepper->parameter_rows - head, adam, gradient.head);
     return loss;
+}
+
+void inmo_stepper_rest(struct inmo_stepper *stepper)
+{
+    size_t size = (size_t)stepper->places * (size_t)stepper->width * sizeof(float);
+    if (stepper->kind->provider->rest)
+        stepper->kind->provider->rest(stepper->provider);
+    if (stepper->kind->backbone->rest)
+        stepper->kind->backbone->rest(stepper->backbone);
+    inmo_release(stepper->dr, 0, size);
+    if (stepper->read)
+        inmo_release(stepper->read, 0, size);
 }
 
 void inmo_stepper_catch_up(struct inmo_stepper *stepper)

@@ -109,5 +109,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha, double learning_rate);
 /* Brings all parameters and moments up to date, which may be behind between steps (lazy.h). */
 void inmo_stepper_catch_up(struct inmo_stepper *stepper);
+/* Between two steps: gives back the memory of what only steps need. */
+void inmo_stepper_rest(struct inmo_stepper *stepper);
 
 #endif

@@ -71,6 +71,8 @@ static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *
     double begin = inmo_now();
     enum inmo_status status;
     inmo_run_set_stage(&run->trainer);
+    if (run->trainer.learner->type->rest)
+        run->trainer.learner->type->rest(run->trainer.learner);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
     if (!status)
         status = inmo_beside_weigh(options, run->validation, INMO_WEIGH_USERS, &run->scorer, &run->beside, error);

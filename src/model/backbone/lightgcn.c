@@ -26,6 +26,7 @@
 struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers, buffers;
+    int32_t most_rows;
     float **z;        // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de
     uint32_t **half;  // NULL, or (layers or 2) each (nodes, dim / 2): z^0 .. z^{K-1} forward, w backward
     float *r;         // (most_rows, dim)
@@ -65,6 +66,7 @@ static struct inmo_backbone_state *lightgcn_create(const struct inmo_graph *grap
     state->graph = graph;
     state->dim = dim;
     state->layers = layers;
+    state->most_rows = most_rows;
     half = half && layers > 0 && inmo_half_fits(dim);
     state->buffers = half ? 1 : layers - 1 < 2 ? 2 : layers - 1;
     state->z = inmo_alloc_zero((size_t)state->buffers, sizeof *state->z);
@@ -258,6 +260,17 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     return w;
 }
 
+static void lightgcn_rest(struct inmo_backbone_state *state)
+{
+    size_t row = (size_t)state->dim * sizeof(float), nodes = (size_t)state->graph->nodes;
+    for (int b = 0; b < state->buffers; b++)
+        inmo_release(state->z[b], 0, nodes * row);
+    for (int b = 0; state->half && b < half_buffers(state); b++)
+        inmo_release(state->half[b], 0, nodes * row / 2);
+    inmo_release(state->r, 0, (size_t)state->most_rows * row);
+    inmo_release(state->scaled, 0, (size_t)state->most_rows * row);
+}
+
 /* Memory: S = Σ_{l<K} r^l, what a new node gathers from a neighbour over all layers. */
 static int lightgcn_memory_width(int dim, int layers)
 {
@@ -338,6 +351,7 @@ const struct inmo_backbone inmo_backbone_lightgcn = {
     .destroy = lightgcn_destroy,
     .forward = lightgcn_forward,
     .backward = lightgcn_backward,
+    .rest = lightgcn_rest,
     .represent = lightgcn_represent,
     .fold = lightgcn_fold,
 };

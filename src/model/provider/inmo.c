@@ -349,6 +349,15 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
     return gradient;
 }
 
+static void inmo_rest(struct inmo_provider_state *state)
+{
+    size_t row = (size_t)state->binding.dim * sizeof(float);
+    if (!state->term) /* e has all nodes */
+        inmo_release(state->e, 0, (size_t)state->binding.graph->nodes * row);
+    if (state->gradient)
+        inmo_release(state->gradient, 0, ((size_t)state->binding.rows + 3) * row);
+}
+
 const struct inmo_provider inmo_provider_inmo = {
     .name = "inmo",
     .family = "an inmo model",
@@ -368,4 +377,5 @@ const struct inmo_provider inmo_provider_inmo = {
     .base = inmo_base,
     .compose = inmo_compose,
     .backward = inmo_backward,
+    .rest = inmo_rest,
 };

@@ -1,0 +1,293 @@
+/* share_cut.c - cuts a graph among ranks: see share.h. */
+#include "graph/share.h"
+
+#include "base/memory.h"
+
+enum { MOST_IN_RUN = 64 }; /* nodes that a thread takes at a time */
+
+void inmo_share_free(struct inmo_share *share)
+{
+    if (!share)
+        return;
+    inmo_free(share->size);
+    inmo_free(share->begin);
+    inmo_free(share->message);
+    inmo_free(share->sent_row);
+    inmo_free(share->outer);
+    inmo_free(share->inner);
+    inmo_free(share->halo_items);
+    inmo_free(share->halo_users);
+    inmo_free(share->sent_users);
+    inmo_free(share->sent_begin);
+    inmo_free(share->sent);
+    inmo_free(share->origin);
+    inmo_free(share->local);
+    inmo_free(share->item_rank);
+    inmo_free(share->item_block);
+    inmo_free(share->item_cut);
+    inmo_free(share->user_cut);
+    inmo_free(share);
+}
+
+int inmo_share_block(const int32_t *cut, int count, int32_t node)
+{
+    int low = 0, high = count;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (cut[middle] <= node)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Cuts nodes [first, end) where the edge ends before them pass the next share of all. */
+static void cut_side(const struct inmo_graph *graph, int32_t first, int32_t end, int32_t *cut)
+{
+    int ranks = inmo_ranks(), next = 1;
+    int64_t before = graph->offset[first], ends = graph->offset[end] - before;
+    cut[0] = first;
+    for (int32_t v = first; v < end && next < ranks; v++)
+        while (next < ranks && graph->offset[v] - before >= (ends * next + ranks - 1) / ranks && v > first)
+            cut[next++] = v;
+    while (next <= ranks)
+        cut[next++] = end;
+}
+
+/* Gives each rank the block of items that has most edges to its users, the most first. */
+static enum inmo_status match_blocks(struct inmo_share *share, struct inmo_error *error)
+{
+    const struct inmo_graph *graph = share->whole;
+    int ranks = inmo_ranks();
+    int64_t *common = inmo_alloc_zero((size_t)ranks * (size_t)ranks, sizeof *common);
+    if (!common)
+        return inmo_fail_memory(error, "the cut of the graph");
+    for (int p = 0; p < ranks; p++)
+        for (int32_t u = share->user_cut[p]; u < share->user_cut[p + 1]; u++)
+            for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++)
+                common[p * ranks + inmo_share_block(share->item_cut, ranks, graph->neighbour[e])]++;
+    for (int p = 0; p < ranks; p++)
+        share->item_block[p] = share->item_rank[p] = -1;
+    for (int n = 0; n < ranks; n++) {
+        int rank = -1, block = -1;
+        for (int p = 0; p < ranks; p++)
+            for (int b = 0; b < ranks; b++)
+                if (share->item_block[p] < 0 && share->item_rank[b] < 0 &&
+                    (rank < 0 || common[p * ranks + b] > common[rank * ranks + block])) {
+                    rank = p;
+                    block = b;
+                }
+        share->item_block[rank] = block;
+        share->item_rank[block] = rank;
+    }
+    inmo_free(common);
+    return INMO_OK;
+}
+
+/* Marks in local (1) which nodes this rank needs. */
+static void mark(struct inmo_share *share, int with_halo)
+{
+    const struct inmo_graph *graph = share->whole;
+    for (int32_t v = 0; v < graph->nodes; v++)
+        share->local[v] = -1;
+    for (int side = 0; side < 2; side++)
+        for (int32_t v = inmo_share_begin(share, inmo_own_rank(), side);
+             v < inmo_share_end(share, inmo_own_rank(), side); v++) {
+            share->local[v] = 1;
+            for (int64_t e = graph->offset[v]; with_halo && e < graph->offset[v + 1]; e++)
+                share->local[graph->neighbour[e]] = 1;
+        }
+}
+
+/* Numbers the marked nodes of one side from *next on: own ones, then the halo by owner. */
+static void number_side(struct inmo_share *share, int items, int32_t *halo, int32_t *next)
+{
+    int own = inmo_own_rank();
+    for (int32_t v = inmo_share_begin(share, own, items); v < inmo_share_end(share, own, items); v++) {
+        share->origin[*next] = v;
+        share->local[v] = (*next)++;
+    }
+    for (int b = 0; b < inmo_ranks(); b++) {
+        int rank = items ? share->item_rank[b] : b;
+        halo[rank] = *next;
+        for (int32_t v = inmo_share_begin(share, rank, items);
+             rank != own && v < inmo_share_end(share, rank, items); v++)
+            if (share->local[v] >= 0) {
+                share->origin[*next] = v;
+                share->local[v] = (*next)++;
+            }
+    }
+}
+
+/* Lists what the others need: a node that has a neighbour of theirs. Counts only while sent is NULL. */
+static void list_sent(struct inmo_share *share, int with_halo)
+{
+    const struct inmo_graph *graph = share->whole;
+    int32_t count = 0;
+    for (int rank = 0; rank < inmo_ranks(); rank++) {
+        share->sent_begin[rank] = count;
+        for (int side = 0; side < 2; side++) {
+            for (int32_t v = inmo_share_begin(share, inmo_own_rank(), side);
+                 with_halo && rank != inmo_own_rank() && v < inmo_share_end(share, inmo_own_rank(), side); v++)
+                for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
+                    if (graph->neighbour[e] >= inmo_share_begin(share, rank, !side) &&
+                        graph->neighbour[e] < inmo_share_end(share, rank, !side)) {
+                        if (share->sent)
+                            share->sent[count] = share->local[v];
+                        count++;
+                        break;
+                    }
+            if (side == 0)
+                share->sent_users[rank] = count - share->sent_begin[rank];
+        }
+    }
+    share->sent_begin[inmo_ranks()] = count;
+}
+
+/* The graph of the local nodes. */
+static struct inmo_graph *make_local(struct inmo_share *share, int32_t users, int32_t nodes, int with_halo)
+{
+    const struct inmo_graph *whole = share->whole;
+    struct inmo_graph *graph = inmo_alloc_zero(1, sizeof *graph);
+    int64_t ends = 0;
+    if (!graph)
+        return NULL;
+    graph->share = share;
+    graph->users = users;
+    graph->items = nodes - users;
+    graph->nodes = nodes;
+    graph->offset = inmo_alloc((size_t)nodes + 1, sizeof *graph->offset);
+    graph->inverse_degree = inmo_alloc((size_t)nodes, sizeof(float));
+    graph->inverse_root_degree = inmo_alloc((size_t)nodes, sizeof(float));
+    graph->root_degree = inmo_alloc((size_t)nodes, sizeof(float));
+    if (!graph->offset || !graph->inverse_degree || !graph->inverse_root_degree || !graph->root_degree)
+        goto failed;
+    for (int32_t n = 0; n < nodes; n++) {
+        int32_t v = share->origin[n];
+        graph->offset[n] = ends;
+        ends += with_halo && inmo_graph_owns(graph, n) ? inmo_graph_degree(whole, v) : 0;
+        graph->inverse_degree[n] = whole->inverse_degree[v];
+        graph->inverse_root_degree[n] = whole->inverse_root_degree[v];
+        graph->root_degree[n] = whole->root_degree[v];
+    }
+    graph->offset[nodes] = ends;
+    graph->edges = ends / 2;
+    graph->neighbour = inmo_alloc((size_t)ends, sizeof *graph->neighbour);
+    if (!graph->neighbour)
+        goto failed;
+    for (int32_t n = 0; n < nodes; n++)
+        for (int64_t e = graph->offset[n], from = whole->offset[share->origin[n]]; e < graph->offset[n + 1]; e++)
+            graph->neighbour[e] = share->local[whole->neighbour[from++]];
+    return graph;
+failed:
+    graph->share = NULL; /* the caller's */
+    inmo_graph_free(graph);
+    return NULL;
+}
+
+static int has_halo(const struct inmo_graph *graph, int32_t node)
+{
+    for (int64_t e = graph->offset[node]; e < graph->offset[node + 1]; e++)
+        if (!inmo_graph_owns(graph, graph->neighbour[e]))
+            return 1;
+    return 0;
+}
+
+/* Finds runs of own nodes alike: those that need nothing of others can be computed while rows are on their way.
+ * Counts only while the lists are NULL. */
+static void find_runs(struct inmo_share *share, const struct inmo_graph *graph)
+{
+    share->inners = share->outers = 0;
+    for (int side = 0; side < 2; side++) {
+        int32_t begin = side ? graph->users : 0, end = begin + (side ? share->own_items : share->own_users);
+        for (int32_t v = begin, next; v < end; v = next) {
+            int outer = has_halo(graph, v);
+            int32_t *run = outer ? share->outer : share->inner, *count = outer ? &share->outers : &share->inners;
+            for (next = v + 1; next < end && next - v < MOST_IN_RUN && has_halo(graph, next) == outer;)
+                next++;
+            if (run) {
+                run[2 * (size_t)*count] = v;
+                run[2 * (size_t)*count + 1] = next;
+            }
+            ++*count;
+        }
+    }
+}
+
+static enum inmo_status list_runs(struct inmo_share *share, const struct inmo_graph *graph,
+                                  struct inmo_error *error)
+{
+    find_runs(share, graph);
+    share->inner = inmo_alloc(2 * (size_t)share->inners, sizeof *share->inner);
+    share->outer = inmo_alloc(2 * (size_t)share->outers, sizeof *share->outer);
+    if (!share->inner || !share->outer)
+        return inmo_fail_memory(error, "the cut of the graph");
+    find_runs(share, graph);
+    return INMO_OK;
+}
+
+enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, struct inmo_graph **local,
+                                struct inmo_error *error)
+{
+    struct inmo_share *share = inmo_alloc_zero(1, sizeof *share);
+    size_t ranks = (size_t)inmo_ranks(), nodes = (size_t)whole->nodes;
+    int32_t next = 0, users, own = inmo_own_rank();
+    enum inmo_status status = INMO_OK;
+    if (!share)
+        return inmo_fail_memory(error, "the cut of the graph");
+    share->whole = whole;
+    share->user_cut = inmo_alloc(ranks + 1, sizeof(int32_t));
+    share->item_cut = inmo_alloc(ranks + 1, sizeof(int32_t));
+    share->item_block = inmo_alloc(ranks, sizeof(int32_t));
+    share->item_rank = inmo_alloc(ranks, sizeof(int32_t));
+    share->local = inmo_alloc(nodes, sizeof(int32_t));
+    share->origin = inmo_alloc(nodes, sizeof(int32_t));
+    share->sent_begin = inmo_alloc(ranks + 1, sizeof(int32_t));
+    share->sent_users = inmo_alloc(ranks, sizeof(int32_t));
+    share->halo_users = inmo_alloc(ranks + 1, sizeof(int32_t));
+    share->halo_items = inmo_alloc(ranks + 1, sizeof(int32_t));
+    share->message = inmo_alloc(4 * ranks, sizeof *share->message);
+    share->begin = inmo_alloc(ranks, sizeof *share->begin);
+    share->size = inmo_alloc(ranks, sizeof *share->size);
+    if (!share->user_cut || !share->item_cut || !share->item_block || !share->item_rank || !share->local ||
+        !share->origin || !share->sent_begin || !share->sent_users || !share->halo_users || !share->halo_items ||
+        !share->message || !share->begin || !share->size) {
+        status = inmo_fail_memory(error, "the cut of the graph");
+        goto done;
+    }
+    cut_side(whole, 0, whole->users, share->user_cut);
+    cut_side(whole, whole->users, whole->nodes, share->item_cut);
+    status = match_blocks(share, error);
+    if (status)
+        goto done;
+    share->own_users = inmo_share_end(share, own, 0) - inmo_share_begin(share, own, 0);
+    share->own_items = inmo_share_end(share, own, 1) - inmo_share_begin(share, own, 1);
+    mark(share, with_halo);
+    number_side(share, 0, share->halo_users, &next);
+    users = share->halo_users[ranks] = next;
+    number_side(share, 1, share->halo_items, &next);
+    share->halo_items[ranks] = next;
+    list_sent(share, with_halo);
+    share->sent = inmo_alloc((size_t)share->sent_begin[ranks], sizeof *share->sent);
+    share->sent_row = inmo_alloc((size_t)share->sent_begin[ranks], sizeof *share->sent_row);
+    if (share->sent && share->sent_row) {
+        list_sent(share, with_halo);
+        *local = make_local(share, users, next, with_halo);
+    }
+    if (!share->sent || !share->sent_row || !*local)
+        status = inmo_fail_memory(error, "the cut of the graph");
+    else
+        status = list_runs(share, *local, error);
+    if (!status)
+        inmo_ranks_note_cut((int64_t)share->own_users + share->own_items, share->sent_begin[ranks],
+                            (int64_t)next - share->own_users - share->own_items);
+done:
+    if (status && *local) {
+        inmo_graph_free(*local); /* and the share */
+        *local = NULL;
+    } else if (status) {
+        inmo_share_free(share);
+    }
+    return status;
+}
