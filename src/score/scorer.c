@@ -155,6 +155,11 @@ enum inmo_status inmo_scorer_refresh(struct inmo_scorer *scorer, double alpha, s
     return scorer->model->kind->system ? open_system(scorer, error) : represent(scorer, alpha, error);
 }
 
+void inmo_scorer_rest(struct inmo_scorer *scorer)
+{
+    inmo_release(scorer->r, 0, (size_t)scorer->graph->nodes * (size_t)scorer->dim * sizeof *scorer->r);
+}
+
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
                                   const struct inmo_model_binding *bound, double alpha, int for_serving,
                                   struct inmo_error *error)

@@ -39,6 +39,8 @@ enum inmo_status inmo_scorer_make(struct inmo_scorer *scorer, const struct inmo_
                                   const struct inmo_model_binding *bound, int for_serving,
                                   struct inmo_error *error);
 enum inmo_status inmo_scorer_refresh(struct inmo_scorer *scorer, double alpha, struct inmo_error *error);
+/* Gives back the memory of the vectors until the next refresh. */
+void inmo_scorer_rest(struct inmo_scorer *scorer);
 void inmo_scorer_close(struct inmo_scorer *scorer);
 /* Sets the fields of job that say where scores come from. */
 void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job);

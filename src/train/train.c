@@ -78,6 +78,8 @@ static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *
         status = inmo_beside_weigh(options, run->validation, INMO_WEIGH_USERS, &run->scorer, &run->beside, error);
     if (!status)
         status = inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
+    if (run->trainer.learner->type->rest) /* the next validation has other vectors */
+        inmo_scorer_rest(&run->scorer);
     run->valid_seconds = inmo_now() - begin;
     return status;
 }
