@@ -1,20 +1,27 @@
 /* mpi.c - see ranks.h: processes started by mpirun, or by Slurm. Errors of MPI itself end the job, which is its
- * default. Messages are cut into pieces, as MPI counts in int. */
+ * default. Messages are cut into pieces, as MPI counts in int. Every call that waits for others starts requests
+ * and waits for them in one place, wait_all, so that there is one place that can find that nothing comes. */
 #include "ranks/ranks.h"
 
 #include "base/threads.h"
+#include "inmo.h"
 
 #include <mpi.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { PIECE = 1 << 28 };
+enum { PIECE = 1 << 28, ALL = -1, ABORT_SECONDS = 10 };
 
 static struct {
     int count, own; /* 0: not begun */
     struct inmo_traffic traffic;
-    MPI_Request *request;
+    MPI_Request *request;  // (room)
+    int *peer, *done;      // (room) the rank at the other end of a request, or ALL; scratch
     int requests, room;
+    struct inmo_ranks_watch watch;
     enum inmo_traffic_kind kind; /* of the exchange under way */
 } world;
 
@@ -30,12 +37,23 @@ int inmo_own_rank(void)
 
 void inmo_ranks_abort(int code)
 {
-    if (world.count > 1)
+    if (world.count > 1) {
+        /* MPI tells the others by a network that may be what failed. This process ends in any case. */
+        signal(SIGALRM, SIG_DFL);
+        alarm(ABORT_SECONDS);
         MPI_Abort(MPI_COMM_WORLD, code);
+    }
     exit(code);
 }
 
-void inmo_ranks_begin(void)
+void inmo_ranks_abort_memory(void)
+{
+    if (world.watch.no_memory)
+        world.watch.no_memory();
+    inmo_ranks_abort(INMO_MEMORY);
+}
+
+void inmo_ranks_begin(struct inmo_ranks_watch watch)
 {
     int provided;
     /* Set by mpirun of Open MPI and MPICH and by srun. Without them the program is alone and needs no MPI. */
@@ -46,12 +64,16 @@ void inmo_ranks_begin(void)
     MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_size(MPI_COMM_WORLD, &world.count);
     MPI_Comm_rank(MPI_COMM_WORLD, &world.own);
+    world.watch = watch;
 }
 
 void inmo_ranks_end(void)
 {
+    free(world.done);
+    free(world.peer);
     free(world.request);
     world.request = NULL;
+    world.peer = world.done = NULL;
     world.room = 0;
     if (world.count > 0)
         MPI_Finalize();
@@ -77,34 +99,73 @@ struct inmo_traffic inmo_ranks_traffic(void)
     return world.traffic;
 }
 
-static MPI_Request *next_request(void)
+static MPI_Request *next_request(int peer)
 {
     if (world.requests == world.room) {
-        world.room = 2 * world.room + 16;
-        world.request = realloc(world.request, (size_t)world.room * sizeof *world.request);
-        if (!world.request)
-            inmo_ranks_abort(5);
+        size_t room = 2 * (size_t)world.room + 16;
+        MPI_Request *request = realloc(world.request, room * sizeof *request);
+        int *peers = realloc(world.peer, room * sizeof *peers), *done = realloc(world.done, room * sizeof *done);
+        if (!request || !peers || !done)
+            inmo_ranks_abort_memory();
+        world.request = request;
+        world.peer = peers;
+        world.done = done;
+        world.room = (int)room;
     }
+    world.peer[world.requests] = peer;
     return world.request + world.requests++;
 }
 
-static void post_send(int to, const char *data, int64_t bytes)
+static void post_send(int to, int tag, const char *data, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += PIECE)
-        MPI_Isend(data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, to, 0, MPI_COMM_WORLD,
-                  next_request());
+        MPI_Isend(data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, to, tag, MPI_COMM_WORLD,
+                  next_request(to));
 }
 
-static void post_receive(int from, char *data, int64_t bytes)
+static void post_receive(int from, int tag, char *data, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += PIECE)
-        MPI_Irecv(data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, from, 0, MPI_COMM_WORLD,
-                  next_request());
+        MPI_Irecv(data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, from, tag, MPI_COMM_WORLD,
+                  next_request(from));
+}
+
+/* Tells the program for whom this rank waits, each once, and ends the job. */
+static void give_up(double seconds)
+{
+    int *late = world.done, count = 0;
+    for (int n = 0; n < world.requests; n++) {
+        int known = world.request[n] == MPI_REQUEST_NULL || world.peer[n] == ALL;
+        for (int k = 0; k < count && !known; k++)
+            known = late[k] == world.peer[n];
+        if (!known)
+            late[count++] = world.peer[n];
+    }
+    if (world.watch.stalled)
+        world.watch.stalled(late, count, seconds);
+    inmo_ranks_abort(INMO_IO);
 }
 
 static void wait_all(void)
 {
-    MPI_Waitall(world.requests, world.request, MPI_STATUSES_IGNORE);
+    double since = inmo_now();
+    int finished = 0;
+    if (!(world.watch.seconds > 0))
+        MPI_Waitall(world.requests, world.request, MPI_STATUSES_IGNORE);
+    else
+        while (finished < world.requests) {
+            int count = 0;
+            MPI_Testsome(world.requests, world.request, &count, world.done, MPI_STATUSES_IGNORE);
+            if (count == MPI_UNDEFINED)
+                break;
+            finished += count;
+            if (count > 0)
+                since = inmo_now();
+            else if (inmo_now() - since > world.watch.seconds)
+                give_up(inmo_now() - since);
+            else
+                sched_yield();
+        }
     world.requests = 0;
 }
 
@@ -114,8 +175,9 @@ void inmo_ranks_broadcast(int from, void *data, size_t bytes)
     if (inmo_ranks() == 1)
         return;
     for (size_t at = 0; at < bytes; at += PIECE)
-        MPI_Bcast((char *)data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, from,
-                  MPI_COMM_WORLD);
+        MPI_Ibcast((char *)data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, from,
+                   MPI_COMM_WORLD, next_request(world.own == from ? ALL : from));
+    wait_all();
     count_traffic(INMO_TRAFFIC_OTHER, world.own == from ? (int64_t)bytes : 0, since);
 }
 
@@ -128,10 +190,10 @@ void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_ki
         return;
     for (int step = 1; step < world.count; step++) {
         int from = (world.own + world.count - step) % world.count;
-        post_receive(from, bytes + parts.begin[from], parts.size[from]);
+        post_receive(from, 0, bytes + parts.begin[from], parts.size[from]);
     }
     for (int step = 1; step < world.count; step++)
-        post_send((world.own + step) % world.count, bytes + parts.begin[world.own], parts.size[world.own]);
+        post_send((world.own + step) % world.count, 0, bytes + parts.begin[world.own], parts.size[world.own]);
     wait_all();
     count_traffic(kind, sent, since);
 }
@@ -145,11 +207,11 @@ void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, stru
     int64_t bytes = 0;
     for (int step = 1; step < inmo_ranks(); step++) {
         int peer = (world.own + world.count - step) % world.count;
-        post_receive(peer, to + received.begin[peer], received.size[peer]);
+        post_receive(peer, 0, to + received.begin[peer], received.size[peer]);
     }
     for (int step = 1; step < inmo_ranks(); step++) {
         int peer = (world.own + step) % world.count;
-        post_send(peer, from + sent.begin[peer], sent.size[peer]);
+        post_send(peer, 0, from + sent.begin[peer], sent.size[peer]);
         bytes += sent.size[peer];
     }
     if (sent.size[world.own] > 0)
@@ -164,9 +226,9 @@ void inmo_ranks_start(const struct inmo_message *out, int outs, const struct inm
     world.kind = kind;
     world.traffic.exchanges[kind]++;
     for (int n = 0; n < ins; n++)
-        post_receive(in[n].rank, in[n].data, in[n].bytes);
+        post_receive(in[n].rank, 0, in[n].data, in[n].bytes);
     for (int n = 0; n < outs; n++) {
-        post_send(out[n].rank, out[n].data, out[n].bytes);
+        post_send(out[n].rank, 0, out[n].data, out[n].bytes);
         world.traffic.bytes[kind] += out[n].bytes;
     }
 }
@@ -187,14 +249,16 @@ void inmo_ranks_finish(void)
 void inmo_ranks_pass(int to, const void *data, size_t bytes)
 {
     double since = inmo_now();
-    MPI_Send(data, (int)bytes, MPI_BYTE, to, 1, MPI_COMM_WORLD);
+    post_send(to, 1, data, (int64_t)bytes);
+    wait_all();
     count_traffic(INMO_TRAFFIC_LOSS, (int64_t)bytes, since);
 }
 
 void inmo_ranks_take(int from, void *data, size_t bytes)
 {
     double since = inmo_now();
-    MPI_Recv(data, (int)bytes, MPI_BYTE, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    post_receive(from, 1, data, (int64_t)bytes);
+    wait_all();
     world.traffic.waited[INMO_TRAFFIC_LOSS] += inmo_now() - since;
 }
 
@@ -203,6 +267,7 @@ void inmo_ranks_most(int32_t *value, int count)
     double since = inmo_now();
     if (inmo_ranks() == 1)
         return;
-    MPI_Allreduce(MPI_IN_PLACE, value, count, MPI_INT32_T, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Iallreduce(MPI_IN_PLACE, value, count, MPI_INT32_T, MPI_MAX, MPI_COMM_WORLD, next_request(ALL));
+    wait_all();
     count_traffic(INMO_TRAFFIC_OTHER, (int64_t)count * 4, since);
 }
