@@ -61,6 +61,12 @@ void inmo_ranks_begin(struct inmo_ranks_watch watch)
         return;
     /* A rank that waits must not take the processor from one that computes on the same machine. */
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    /* Over TCP, Open MPI answers the announcement of a large message on the connection on which it sends its own. By
+     * default that is one fragment of any length into a socket that takes megabytes, so the answer waits and two
+     * ranks that exchange rows send in turn, at half the rate of the link. Fragments of 128 KB and a small socket
+     * let it pass. */
+    setenv("OMPI_MCA_btl_tcp_flags", "send", 0);
+    setenv("OMPI_MCA_btl_tcp_sndbuf", "262144", 0);
     MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_size(MPI_COMM_WORLD, &world.count);
     MPI_Comm_rank(MPI_COMM_WORLD, &world.own);
