@@ -126,6 +126,39 @@ static void re_exec_with_environment(char **argv)
     execv("/proc/self/exe", argv); /* on failure: slower, but correct */
 }
 
+/* A rank that has waited too long says for whom, before it ends the job. */
+static void say_stalled(const int *rank, int count, double seconds)
+{
+    struct inmo_error error = {0};
+    char list[512] = "the other ranks";
+    size_t at = 0;
+    for (int n = 0; n < count && at < sizeof list - 16; n++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%d", n ? ", " : "rank ", rank[n]);
+    cli_fail(&error, INMO_IO, "no message for %.0f s (INMO_RANK_TIMEOUT) while waiting for %s", seconds, list);
+    cli_print_error(&error);
+}
+
+static void say_no_memory(void)
+{
+    struct inmo_error error = {0};
+    cli_fail(&error, INMO_MEMORY, "not enough memory for messages between ranks");
+    cli_print_error(&error);
+}
+
+/* Joins the other ranks. INMO_RANK_TIMEOUT is no option: it says nothing about the model, and mpirun -x passes it
+ * on. */
+static enum inmo_status join_ranks(struct inmo_error *error)
+{
+    const char *text = getenv("INMO_RANK_TIMEOUT");
+    char *end = NULL;
+    long seconds = text && *text ? strtol(text, &end, 10) : 0;
+    inmo_ranks_begin((struct inmo_ranks_watch){(double)seconds, say_stalled, say_no_memory});
+    if (seconds < 0 || (end && *end))
+        return cli_fail(error, INMO_USAGE, "INMO_RANK_TIMEOUT: found '%s', expected whole seconds, 0 for none",
+                        text);
+    return INMO_OK;
+}
+
 int main(int argc, char **argv)
 {
     struct inmo_error error = {0};
@@ -136,10 +169,10 @@ int main(int argc, char **argv)
     cli_watch_memory();
     if (command) {
         re_exec_with_environment(argv);
-        inmo_ranks_begin();
-        if (inmo_own_rank() > 0 && !freopen("/dev/null", "w", stdout)) /* rank 0 prints for all */
+        status = join_ranks(&error);
+        if (!status && inmo_own_rank() > 0 && !freopen("/dev/null", "w", stdout)) /* rank 0 prints for all */
             status = cli_fail(&error, INMO_IO, "cannot open /dev/null: %s", strerror(errno));
-        if (inmo_ranks() > 1 && !command->on_ranks)
+        if (!status && inmo_ranks() > 1 && !command->on_ranks)
             status = cli_fail(&error, INMO_USAGE, "inmo %s runs on one rank; start it without mpirun", name);
         else if (!status)
             status = run_command(command, argc, argv, &error);

@@ -8,7 +8,7 @@
 #     tools/setup.sh fuzz     another name for it
 #     tools/setup.sh coverage the same, and gcovr, for make coverage
 #     tools/setup.sh page     the same, and a browser with node and npm, for the test of the server's page
-#     tools/setup.sh mpi      the same, and Open MPI, for make mpi and make test-mpi
+#     tools/setup.sh mpi      the same, and Open MPI and ip, for make mpi and make test-mpi
 #     tools/setup.sh deb      the same, and what building and checking Debian packages needs, for make deb and make test-deb
 #
 # Asks dpkg which packages are missing and installs only those (as root, or through sudo). Says nothing when
@@ -34,7 +34,7 @@ page)
     command -v node >/dev/null || packages+=(nodejs)
     command -v npm >/dev/null || packages+=(npm)
     ;;
-mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
+mpi) packages+=(libopenmpi-dev openmpi-bin iproute2) ;;
 cross) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
 *)
     echo "setup: unknown argument '$1'; use: tools/setup.sh [bench|cross|clang|fuzz|coverage|page|mpi|deb]" >&2

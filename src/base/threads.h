@@ -18,6 +18,11 @@ int inmo_threads(void);
 void inmo_blas_hold(void);
 void inmo_blas_release(void);
 
+/* Takes the buffers that OpenBLAS will want for its products on all threads, which it then keeps. A product that
+ * gets none tries again for ever: so it is an error here, where there is still somebody to tell. Only addresses are
+ * taken, memory when a product uses them. */
+enum inmo_status inmo_blas_reserve(struct inmo_error *error);
+
 /* Monotonic time in seconds. */
 double inmo_now(void);
 

@@ -1,6 +1,8 @@
 /* one.c - see ranks.h: a program that is always alone. */
 #include "ranks/ranks.h"
 
+#include "inmo.h"
+
 #include <stdlib.h>
 
 int inmo_ranks(void)
@@ -18,8 +20,14 @@ void inmo_ranks_abort(int code)
     exit(code);
 }
 
-void inmo_ranks_begin(void)
+void inmo_ranks_abort_memory(void)
 {
+    exit(INMO_MEMORY);
+}
+
+void inmo_ranks_begin(struct inmo_ranks_watch watch)
+{
+    (void)watch;
 }
 
 void inmo_ranks_end(void)

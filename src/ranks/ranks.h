@@ -14,9 +14,22 @@ int inmo_ranks(void);    /* how many there are */
 int inmo_own_rank(void); /* the number of this one */
 /* Ends all ranks at once, with this exit code. */
 void inmo_ranks_abort(int code);
+/* The same for want of memory, in functions that cannot return an error; the program says so first. */
+void inmo_ranks_abort_memory(void);
+
+/* How a program hears of what ends all ranks without an error that is returned to it; either may be NULL.
+ *
+ * seconds above 0: a rank that waits so long without any message coming or going calls stalled, with the ranks that
+ * it waits for (none: any of them), and ends all. 0: it waits as long as it takes, as others may have long work of
+ * their own, and MPI's daemons notice a machine that is gone. */
+struct inmo_ranks_watch {
+    double seconds;
+    void (*stalled)(const int *rank, int count, double seconds);
+    void (*no_memory)(void);
+};
 
 /* Joins the other processes, if there are any; before, there is one rank. Called by programs, once. */
-void inmo_ranks_begin(void);
+void inmo_ranks_begin(struct inmo_ranks_watch watch);
 void inmo_ranks_end(void);
 
 /* Where the parts of an array are that belong to the ranks, in bytes. */

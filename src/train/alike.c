@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "kernel/kernel.h"
 #include "ranks/ranks.h"
 #include "train/settings.h"
@@ -83,6 +84,10 @@ enum inmo_status inmo_alike_check(const struct inmo_dataset *data, const struct 
     enum inmo_status status = INMO_OK;
     if (inmo_ranks() == 1)
         return INMO_OK;
+    /* A rank that waits for ever for memory would keep all others waiting. */
+    status = inmo_blas_reserve(error);
+    if (status)
+        return status;
     own = describe(data, options);
     length = own ? strlen(own) + 1 : 0;
     inmo_ranks_broadcast(0, &length, sizeof length);
