@@ -150,6 +150,12 @@ def case_paper_settings_are_those_of_a_data_set(world):
     out, _ = world.inmo("reproduce", "table2", "--data", data, "-o", "like-yelp", "--recipe", "paper", "--like", "yelp",
                         "--only", "mf", "--seeds", "1", "--epochs", "1", "--k-core", "0")
     world.check("Recipe: paper:yelp." in out, out)
+    out, _ = world.inmo("reproduce", "table2", "--data", data, "-o", "half", "--recipe", "paper", "--storage", "half", "--only",
+                        "mf,inmo-lightgcn", "--seeds", "1", "--epochs", "1", "--k-core", "0", "--json")
+    trained = json.loads(out)["runs"]
+    world.check(len(trained) == 2 and "walks" not in out, "walks are not the paper's")
+    settings = [open(os.path.join(world.folder, "half", "runs", f"{run['run']}.run"), "rb").read() for run in trained]
+    world.check(sorted(b'storage' in text for text in settings) == [False, True], "graph layers alone have a storage")
 
 
 def case_like_needs_the_paper_recipe(world):

@@ -87,6 +87,17 @@ def test_more_ranks_than_groups_of_users(data, reference, tmp_path):
     assert filecmp.cmp(tmp_path / "model", reference("templates"), shallow=False)
 
 
+def test_rows_large_enough_to_be_given_back(tmp_path):
+    """Neighbours' rows fill whole huge pages here, whose memory goes back to the system after each product."""
+    inmo("synth", "-o", tmp_path / "log.tsv", "--interactions", 60000, "--users", 8000, "--items", 6000, "--purity", "0.5", "-q")
+    inmo("prepare", tmp_path / "log.tsv", "-o", tmp_path / "data", "-q")
+    options = ["--walks", "0", "--links", "0", "--no-checkpoint", "--epochs", "1", "--dim", "256", "--start", "random",
+               "--negatives", "512"]
+    train(tmp_path / "data", tmp_path / "one", options, threads=2)
+    train(tmp_path / "data", tmp_path / "two", options, ranks=2)
+    assert filecmp.cmp(tmp_path / "one", tmp_path / "two", shallow=False)
+
+
 def test_choice_and_refit_are_the_same(tmp_path):
     """A raw log: something is held out, settings are tried, and everything is trained on in the end."""
     inmo("synth", "-o", tmp_path / "log.tsv", "--interactions", 1500, "--seed", 5, "-q")
