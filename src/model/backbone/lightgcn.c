@@ -27,7 +27,9 @@ struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers, buffers;
     int32_t most_rows;
-    float **z;        // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de
+    // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de, which is in r where
+    // r has all nodes
+    float **z;
     uint32_t **half;  // NULL, or (layers or 2) each (nodes, dim / 2): z^0 .. z^{K-1} forward, w backward
     float *r;         // (most_rows, dim)
     float *scaled;    // (most_rows, dim) D^-1/2 g
@@ -45,13 +47,14 @@ static void lightgcn_destroy(struct inmo_backbone_state *state)
         return;
     inmo_free(state->final_scale);
     inmo_free(state->scaled);
-    inmo_free(state->r);
     for (int b = 0; state->half && b < half_buffers(state); b++)
         inmo_free(state->half[b]);
     inmo_free(state->half);
     for (int b = 0; state->z && b < state->buffers; b++)
-        inmo_free(state->z[b]);
+        if (state->z[b] != state->r)
+            inmo_free(state->z[b]);
     inmo_free(state->z);
+    inmo_free(state->r);
     inmo_free(state);
 }
 
@@ -70,10 +73,12 @@ static struct inmo_backbone_state *lightgcn_create(const struct inmo_graph *grap
     half = half && layers > 0 && inmo_half_fits(dim);
     state->buffers = half ? 1 : layers - 1 < 2 ? 2 : layers - 1;
     state->z = inmo_alloc_zero((size_t)state->buffers, sizeof *state->z);
-    if (!state->z)
+    state->r = inmo_alloc((size_t)most_rows * width, sizeof(float));
+    if (!state->z || !state->r)
         goto done;
     for (int b = 0; b < state->buffers; b++) {
-        state->z[b] = inmo_alloc(nodes * width, sizeof(float));
+        int is_shared = half && most_rows == graph->nodes;
+        state->z[b] = is_shared ? state->r : inmo_alloc(nodes * width, sizeof(float));
         if (!state->z[b])
             goto done;
     }
@@ -87,10 +92,9 @@ static struct inmo_backbone_state *lightgcn_create(const struct inmo_graph *grap
                 goto done;
         }
     }
-    state->r = inmo_alloc((size_t)most_rows * width, sizeof(float));
     state->scaled = inmo_alloc((size_t)most_rows * width, sizeof(float));
     state->final_scale = inmo_alloc(nodes, sizeof(float));
-    if (!state->r || !state->scaled || !state->final_scale)
+    if (!state->scaled || !state->final_scale)
         goto done;
     for (size_t v = 0; v < nodes; v++)
         state->final_scale[v] = graph->inverse_root_degree[v] / (float)(layers + 1);

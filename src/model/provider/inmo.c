@@ -28,7 +28,8 @@ struct inmo_provider_state {
     double scale_alpha, scale_dropout;
     struct inmo_drop drop;
     float *e;         // (nodes, dim)
-    float *gradient;  // (rows + 3, dim); NULL outside training
+    float *gradient;  // (rows + 3, dim); NULL outside training. The same memory as e where e has all nodes, as
+                      // nobody reads it any more when the gradient is computed
     float *partial;   // sums for t_user and t_item: general.h
     /* Only if a batch's rows are enough, else NULL: the terms of its sums, */
     int32_t *term_end, *term;         // (most_rows), (2 edges) by row: their neighbours
@@ -48,7 +49,8 @@ static void inmo_destroy(struct inmo_provider_state *state)
     inmo_free(state->term);
     inmo_free(state->term_end);
     inmo_free(state->partial);
-    inmo_free(state->gradient);
+    if (state->gradient != state->e)
+        inmo_free(state->gradient);
     inmo_free(state->e);
     inmo_free(state->back);
     inmo_free(state->scale);
@@ -91,7 +93,8 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
 {
     struct inmo_provider_state *state = inmo_alloc_zero(1, sizeof *state);
     size_t nodes = (size_t)binding->graph->nodes, dim = (size_t)binding->dim;
-    size_t e_rows = most_rows > 0 && for_training ? (size_t)most_rows : nodes;
+    size_t rows = (size_t)binding->rows + 3, e_rows = most_rows > 0 && for_training ? (size_t)most_rows : nodes;
+    int is_shared = for_training && most_rows == 0;
     int weighted = binding->graph->weight != NULL;
     if (!state)
         return NULL;
@@ -99,9 +102,9 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
     state->templates = inmo_alloc(nodes, sizeof *state->templates);
     state->scale = inmo_alloc(nodes, sizeof *state->scale);
     state->back = weighted ? inmo_alloc(nodes, sizeof *state->back) : NULL;
-    state->e = inmo_alloc(e_rows * dim, sizeof *state->e);
+    state->e = inmo_alloc((is_shared && rows > e_rows ? rows : e_rows) * dim, sizeof *state->e);
     if (for_training) {
-        state->gradient = inmo_alloc_zero(((size_t)binding->rows + 3) * dim, sizeof *state->gradient);
+        state->gradient = is_shared ? state->e : inmo_alloc_zero(rows * dim, sizeof *state->gradient);
         state->partial = inmo_alloc(inmo_general_partials(inmo_graph_whole(binding->graph)->nodes) * dim,
                                     sizeof *state->partial);
     }
@@ -125,7 +128,7 @@ static struct inmo_provider_state *inmo_create(const struct inmo_binding *bindin
         return NULL;
     }
     count_templates(state);
-    if (state->gradient)
+    if (state->gradient && !is_shared)
         inmo_share_release(binding->graph, state->gradient, dim * sizeof *state->gradient, binding->row_of_node);
     state->scale_alpha = -1;
     return state;
@@ -352,9 +355,9 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
 static void inmo_rest(struct inmo_provider_state *state)
 {
     size_t row = (size_t)state->binding.dim * sizeof(float);
-    if (!state->term) /* e has all nodes */
+    if (state->gradient == state->e)
         inmo_release(state->e, 0, (size_t)state->binding.graph->nodes * row);
-    if (state->gradient)
+    else if (state->gradient)
         inmo_release(state->gradient, 0, ((size_t)state->binding.rows + 3) * row);
 }
 
