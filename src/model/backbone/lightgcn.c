@@ -27,12 +27,12 @@ struct inmo_backbone_state {
     const struct inmo_graph *graph;
     int dim, layers, buffers;
     int32_t most_rows;
-    // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de, which is in r where
-    // r has all nodes
+    // (buffers) each (nodes, dim): z^1 .. z^{K-1} forward, w backward; in half precision one: de, which is in r
+    // where r has all nodes
     float **z;
-    uint32_t **half;  // NULL, or (layers or 2) each (nodes, dim / 2): z^0 .. z^{K-1} forward, w backward
-    float *r;         // (most_rows, dim)
-    float *scaled;    // (most_rows, dim) D^-1/2 g
+    uint32_t **half;     // NULL, or (layers or 2) each (nodes, dim / 2): z^0 .. z^{K-1} forward, w backward
+    float *r;            // (most_rows, dim)
+    float *scaled;       // (most_rows, dim) D^-1/2 g
     float *final_scale;  // (nodes) 1 / (sqrt(degree) (K + 1))
 };
 
