@@ -9,7 +9,9 @@
  *     r of users         ->          scores, their exponentials and log-sum
  *     positives          <-          log-sums (to all: the owners of items need them, too)
  *     loss, weight       ->          gradients of negatives and users
- *     adds it            <-          gradients of users; sums of groups, to all */
+ *     adds it            <-          gradients of users; sums of groups, to all
+ *
+ * A batch goes through this in rounds of some of its users, as the exponentials must be kept in between. */
 #include "base/memory.h"
 #include "base/threads.h"
 #include "graph/share.h"
@@ -19,10 +21,12 @@
 #include <cblas.h>
 #include <string.h>
 
-enum { GROUPS = INMO_LISTWISE_GROUPS };
+enum { GROUPS = INMO_LISTWISE_GROUPS, USERS_AT_ONCE = 2048 /* of a rank, in a round */ };
 
 struct inmo_listwise_ranks {
-    int32_t most;                 /* users of the own groups, at most */
+    int32_t round;                /* users of a round: whole blocks of all groups */
+    int32_t first, end;           /* those of the current one, in the batch */
+    int32_t most;                 /* users of the own groups in a round, at most */
     int32_t *turn;                // (batch) which of the users of its group's rank a user is
     int *owner;                   // (batch)
     float *user;                  // (most, dim) rows of users of the own groups, then their gradients
@@ -78,14 +82,18 @@ enum inmo_status inmo_listwise_ranks_make(struct inmo_listwise *listwise, struct
     int complete = ranks != NULL;
     listwise->ranks = ranks;
     if (ranks) {
-        for (int32_t n = 0; n < listwise->batch; n++)
+        int32_t whole = GROUPS * inmo_listwise_block(listwise->negatives);
+        int32_t wanted = (inmo_ranks() < GROUPS ? inmo_ranks() : GROUPS) * USERS_AT_ONCE;
+        ranks->round = wanted < whole ? whole : wanted / whole * whole;
+        for (int32_t n = 0; n < ranks->round; n++)
             ranks->most += rank_of(listwise, n) == inmo_own_rank();
-        ranks->turn = inmo_alloc(batch, sizeof *ranks->turn);
-        ranks->owner = inmo_alloc(batch, sizeof *ranks->owner);
+        batch = (size_t)ranks->round;
+        ranks->turn = inmo_alloc((size_t)listwise->batch, sizeof *ranks->turn);
+        ranks->owner = inmo_alloc((size_t)listwise->batch, sizeof *ranks->owner);
         ranks->user = inmo_alloc((size_t)ranks->most * d, sizeof *ranks->user);
         ranks->score = inmo_alloc((size_t)ranks->most * m, sizeof *ranks->score);
         ranks->sum = inmo_alloc((size_t)ranks->most, sizeof *ranks->sum);
-        ranks->spread = inmo_alloc(batch, sizeof *ranks->spread);
+        ranks->spread = inmo_alloc((size_t)listwise->batch, sizeof *ranks->spread);
         ranks->packed = inmo_alloc(2 * batch, sizeof *ranks->packed);
         ranks->row = inmo_alloc(2 * (batch > m ? batch : m) * d, sizeof *ranks->row);
         ranks->index = inmo_alloc(m, sizeof *ranks->index);
@@ -108,7 +116,7 @@ static void assign(struct inmo_listwise *listwise)
     const struct inmo_share *share = listwise->local->share;
     int64_t *next = ranks->size[0];
     memset(next, 0, (size_t)inmo_ranks() * sizeof *next);
-    for (int32_t n = 0; n < listwise->count; n++) {
+    for (int32_t n = ranks->first; n < ranks->end; n++) {
         ranks->owner[n] = inmo_share_owner(share, listwise->who[n]);
         ranks->turn[n] = (int32_t)next[rank_of(listwise, n)]++;
     }
@@ -123,7 +131,7 @@ static int64_t plan(const struct inmo_listwise *listwise, size_t bytes, int to_o
     int own = inmo_own_rank();
     for (int side = 0; side < 2; side++)
         memset(ranks->size[side], 0, (size_t)inmo_ranks() * sizeof *ranks->size[side]);
-    for (int32_t n = 0; n < listwise->count; n++) {
+    for (int32_t n = ranks->first; n < ranks->end; n++) {
         int from = to_owner ? rank_of(listwise, n) : ranks->owner[n],
             to = to_owner ? ranks->owner[n] : rank_of(listwise, n);
         if (from == own)
@@ -148,7 +156,7 @@ static void move_rows(struct inmo_listwise *listwise, const float *rows, float *
     const struct inmo_share *share = listwise->local->share;
     size_t d = (size_t)listwise->dim, bytes = d * sizeof(float);
     float *out = ranks->row, *in = out + (size_t)plan(listwise, bytes, to_owner) / sizeof(float);
-    for (int32_t n = 0; n < listwise->count; n++) {
+    for (int32_t n = ranks->first; n < ranks->end; n++) {
         int group = rank_of(listwise, n), from = to_owner ? group : ranks->owner[n];
         int64_t *at = ranks->begin[0] + (to_owner ? ranks->owner[n] : group);
         if (from != inmo_own_rank())
@@ -162,7 +170,7 @@ static void move_rows(struct inmo_listwise *listwise, const float *rows, float *
     plan(listwise, bytes, to_owner);
     inmo_ranks_exchange(out, (struct inmo_parts){ranks->begin[0], ranks->size[0]}, in,
                         (struct inmo_parts){ranks->begin[1], ranks->size[1]}, INMO_TRAFFIC_LOSS);
-    for (int32_t n = 0; n < listwise->count; n++) {
+    for (int32_t n = ranks->first; n < ranks->end; n++) {
         int group = rank_of(listwise, n), to = to_owner ? ranks->owner[n] : group;
         int64_t *at = ranks->begin[1] + (to_owner ? group : ranks->owner[n]);
         const float *row = (const float *)((const char *)in + *at);
@@ -184,7 +192,7 @@ static void tell(struct inmo_listwise *listwise, int from_owner, double *first, 
     int64_t each = second ? 2 : 1, sum = 0;
     int64_t *begin = ranks->begin[0], *size = ranks->size[0];
     memset(size, 0, (size_t)inmo_ranks() * sizeof *size);
-    for (int32_t n = 0; n < listwise->count; n++)
+    for (int32_t n = ranks->first; n < ranks->end; n++)
         size[from_owner ? ranks->owner[n] : rank_of(listwise, n)] += each * (int64_t)sizeof(double);
     for (int rank = 0; rank < inmo_ranks(); rank++) {
         begin[rank] = sum;
@@ -193,7 +201,7 @@ static void tell(struct inmo_listwise *listwise, int from_owner, double *first, 
     for (int pass = 0; pass < 2; pass++) { /* packs the own ones, unpacks all */
         int64_t *next = ranks->begin[1];
         memcpy(next, begin, (size_t)inmo_ranks() * sizeof *next);
-        for (int32_t n = 0; n < listwise->count; n++) {
+        for (int32_t n = ranks->first; n < ranks->end; n++) {
             int rank = from_owner ? ranks->owner[n] : rank_of(listwise, n);
             double *packed = ranks->packed + next[rank] / (int64_t)sizeof(double);
             double *value[2] = {first + (by_user ? listwise->who[n] : n), second ? second + n : NULL};
@@ -216,16 +224,16 @@ static void run_groups(struct inmo_listwise *listwise, int after)
     struct inmo_listwise_ranks *ranks = listwise->ranks;
     int dim = listwise->dim, negatives = listwise->negatives;
     size_t d = (size_t)dim, m = (size_t)negatives;
-    int32_t users = inmo_listwise_block(negatives), blocks = (listwise->count + users - 1) / users;
+    int32_t users = inmo_listwise_block(negatives);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int group = 0; group < GROUPS; group++) {
         float *sum = listwise->sum + (size_t)group * m * d;
         if (rank_of_group(group) != inmo_own_rank())
             continue;
-        if (after)
+        if (after && ranks->first == 0)
             memset(sum, 0, m * d * sizeof *sum);
-        for (int32_t b = group; b < blocks; b += GROUPS) {
-            int32_t first = b * users, left = listwise->count - first, count = left < users ? left : users;
+        for (int32_t first = ranks->first + group * users; first < ranks->end; first += GROUPS * users) {
+            int32_t left = ranks->end - first, count = left < users ? left : users;
             size_t at = (size_t)ranks->turn[first]; /* a block's turns follow each other */
             float *user = ranks->user + at * d, *score = ranks->score + at * m;
             if (!after) {
@@ -269,41 +277,49 @@ static void add_groups(struct inmo_listwise *listwise)
                                        listwise->sum + n * d);
 }
 
+/* Judges the users of a round. */
+static void run_round(struct inmo_listwise *listwise, const float *r, float *dr)
+{
+    struct inmo_listwise_ranks *ranks = listwise->ranks;
+    const struct inmo_share *share = listwise->local->share;
+    assign(listwise);
+    move_rows(listwise, r, NULL, 0);
+    inmo_blas_hold(); /* the groups run in parallel instead */
+    run_groups(listwise, 0);
+    tell(listwise, 0, listwise->rest, 1, NULL);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(inmo_threads())
+    for (int32_t n = ranks->first; n < ranks->end; n++)
+        if (ranks->owner[n] == inmo_own_rank())
+            listwise->term[n] = inmo_listwise_positives(listwise, listwise->local, n,
+                                                        share->local[listwise->who[n]], r, dr, ranks->spread + n);
+    tell(listwise, 1, listwise->term, 0, ranks->spread);
+    run_groups(listwise, 1);
+    inmo_blas_release();
+    move_rows(listwise, NULL, dr, 1);
+}
+
 double inmo_listwise_run_ranks(struct inmo_listwise *listwise, const float *r, float *dr)
 {
     struct inmo_listwise_ranks *ranks = listwise->ranks;
     const struct inmo_graph *local = listwise->local, *whole = listwise->graph;
     const struct inmo_share *share = local->share;
     size_t d = (size_t)listwise->dim, m = (size_t)listwise->negatives;
-    int own = inmo_own_rank();
     double loss = 0;
-    assign(listwise);
     for (size_t n = 0; n < m; n++) {
         ranks->node[n] = whole->users + listwise->drawn[n];
         ranks->index[n] = share->local[ranks->node[n]];
     }
     inmo_share_collect(share, listwise->negatives, ranks->node, ranks->index, listwise->dim, r, listwise->negative,
                        ranks->row, INMO_TRAFFIC_LOSS);
-    move_rows(listwise, r, NULL, 0);
-    inmo_blas_hold(); /* the groups run in parallel instead */
-    run_groups(listwise, 0);
-    tell(listwise, 0, listwise->rest, 1, NULL);
-#pragma omp parallel num_threads(inmo_threads())
-    {
-#pragma omp for schedule(static)
-        for (int32_t u = 0; u < share->own_users; u++)
-            if (!listwise->in_batch[share->origin[u]])
-                memset(dr + (size_t)u * d, 0, d * sizeof *dr);
-#pragma omp for schedule(dynamic, 16)
-        for (int32_t n = 0; n < listwise->count; n++)
-            if (ranks->owner[n] == own)
-                listwise->term[n] = inmo_listwise_positives(listwise, local, n, share->local[listwise->who[n]], r,
-                                                            dr, ranks->spread + n);
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t u = 0; u < share->own_users; u++)
+        if (!listwise->in_batch[share->origin[u]])
+            memset(dr + (size_t)u * d, 0, d * sizeof *dr);
+    for (ranks->first = 0; ranks->first < listwise->count; ranks->first = ranks->end) {
+        int32_t left = listwise->count - ranks->first;
+        ranks->end = ranks->first + (left < ranks->round ? left : ranks->round);
+        run_round(listwise, r, dr);
     }
-    tell(listwise, 1, listwise->term, 0, ranks->spread);
-    run_groups(listwise, 1);
-    inmo_blas_release();
-    move_rows(listwise, NULL, dr, 1);
     add_groups(listwise);
     inmo_listwise_pull_items(listwise, local, r, dr);
     for (size_t n = 0; n < m; n++) { /* an item drawn twice gets both gradients */

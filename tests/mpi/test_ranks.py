@@ -87,12 +87,13 @@ def test_more_ranks_than_groups_of_users(data, reference, tmp_path):
     assert filecmp.cmp(tmp_path / "model", reference("templates"), shallow=False)
 
 
-def test_rows_large_enough_to_be_given_back(tmp_path):
-    """Neighbours' rows fill whole huge pages here, whose memory goes back to the system after each product."""
+def test_rows_given_back_and_batches_in_rounds(tmp_path):
+    """Neighbours' rows fill whole huge pages here, whose memory goes back to the system after each product; and a
+    batch has more users than the ranks judge at once."""
     inmo("synth", "-o", tmp_path / "log.tsv", "--interactions", 60000, "--users", 8000, "--items", 6000, "--purity", "0.5", "-q")
     inmo("prepare", tmp_path / "log.tsv", "-o", tmp_path / "data", "-q")
     options = ["--walks", "0", "--links", "0", "--no-checkpoint", "--epochs", "1", "--dim", "256", "--start", "random",
-               "--negatives", "512"]
+               "--negatives", "512", "--batch", "8000", "--least-steps", "1"]
     train(tmp_path / "data", tmp_path / "one", options, threads=2)
     train(tmp_path / "data", tmp_path / "two", options, ranks=2)
     assert filecmp.cmp(tmp_path / "one", tmp_path / "two", shallow=False)
