@@ -4,7 +4,7 @@ predicted for more machines than there are here.
 
     cluster_model.py measure MPI-PROGRAM DATA -o FILE.json --nodes 2 --rate none --dim 64 [--order community] [--epochs 2]
     cluster_model.py check FILE.json
-    cluster_model.py predict --halo 2:0.31,4:0.4 [--cores 16] [-o PLOT.svg]
+    cluster_model.py predict --halo 2:0.31,4:0.4 [--cores 16] [--all-half] [-o PLOT.svg]
 
 measure adds a run to the file. Ranks have one thread each and a namespace each (tests/mpi/netns.py). check fits the
 model on runs without a rate and compares it with those that have one:
@@ -91,16 +91,22 @@ def check(options):
     c0, c1, copying = fit(runs)
     print(f"T = {1e3 * c0:.1f} ms + {1e3 * c1:.3f} ms d + b x 8 max({HEADERS:.3f}/R, 1/{1e-9 / copying:.1f} Gbit/s) + messages")
     print("| namespaces | order, d | link | MB a step | measured, ms | predicted, ms | ratio |\n|---|---|---|---|---|---|---|")
+    rows = {}
     for run in runs:
-        shared = copying * max(1, run["nodes"] / CORES)
-        whole = c0 + c1 * run["dim"] + network_seconds(run["bytes"], bits(run["rate"]), run["nodes"], run["exchanges"], shared)
-        link = "no limit" if run["rate"] == "none" else run["rate"].replace("gbit", " Gbit/s")
-        print(f"| {run['nodes']} | {run['order']}, {run['dim']} | {link} | {1e-6 * run['bytes']:.1f} | {1e3 * run['step']:.0f} | "
-              f"{1e3 * whole:.0f} | {whole / run['step']:.2f} |")
+        rows.setdefault((run["nodes"], run["order"], run["dim"], run["rate"]), []).append(run)
+    for (nodes, order, dim, rate), same in rows.items():
+        shared = copying * max(1, nodes / CORES)
+        run = same[0]
+        whole = c0 + c1 * dim + network_seconds(run["bytes"], bits(rate), nodes, run["exchanges"], shared)
+        link = "no limit" if rate == "none" else rate.replace("gbit", " Gbit/s")
+        print(f"| {nodes} | {order}, {dim} | {link} | {1e-6 * run['bytes']:.1f} | "
+              + ", ".join(f"{1e3 * each['step']:.0f}" for each in same) + f" | {1e3 * whole:.0f} | "
+              + ", ".join(f"{whole / each['step']:.2f}" for each in same) + " |")
 
 
 # ---- other machines: what is assumed of them, and of the log
 DIM, NEGATIVES, GROUPS, STEPS, EXCHANGES = 64, 4096, 8, 16, 19
+TEMPLATES = 0.1  # share of nodes that have parameters
 FLOPS = 187e9 / 2  # of a core, in products (docs/benchmarks.md, "Full ranking")
 EPOCH = 98.8 * 2 / 1e8  # core-seconds of an interaction in an epoch ("Length of the log")
 COPY_RATE = 40e9  # bits a second that a machine can copy with several cores
@@ -123,7 +129,7 @@ def halo_share(text):
     return share
 
 
-def predicted(interactions, ranks, rate, share, cores):
+def predicted(interactions, ranks, rate, share, cores, all_half):
     """Seconds of an epoch, of computing and of the network, and gigabytes of a machine while it starts and trains."""
     users, items = sizes(interactions)
     nodes, batch, training = users + items, users / STEPS, 0.69 * interactions
@@ -135,33 +141,47 @@ def predicted(interactions, ranks, rate, share, cores):
     row = 4 * DIM
     sent = 0
     if ranks > 1:
-        sent = (fetched * DIM * 26 + (groups + 1 / ranks) * NEGATIVES * row * (ranks - 1)
+        of_a_row = 2 * 5 + (2 if all_half else 4) * (3 + TEMPLATES)  # bytes of a dimension: layers; r, dr, de, templates
+        sent = (fetched * DIM * of_a_row + (groups + 1 / ranks) * NEGATIVES * row * (ranks - 1)
                 + 2 * batch * groups / GROUPS * row * (1 - 1 / ranks) + batch / ranks * 24 * (ranks - 1))
     network = network_seconds(sent, rate, ranks, EXCHANGES, 1 / COPY_RATE) if ranks > 1 else 0
     start = 12 * training + 2 * row * nodes
     train = (nodes / ranks * 26 * DIM + fetched * 2 * row + 12 * training / ranks
-             + 4 * training + nodes * (row + 20) + batch / min(ranks, GROUPS) * NEGATIVES * 4)
+             + 4 * training + nodes * (row + 20) + (ranks > 1) * batch / min(ranks, GROUPS) * NEGATIVES * 4)
     return STEPS * computing, STEPS * network, 1e-9 * start, 1e-9 * train
 
 
 def predict(options):
     share = halo_share(options.halo)
-    print("| interactions | machines | rows fetched | computing, s | network at 1, 10, 100 Gbit/s, s | an epoch at 10 | "
-          "GB to start, to train |\n|---|---|---|---|---|---|---|")
+    print("| interactions | machines | rows fetched | computing, s | network at 1, 10, 100 Gbit/s, s | an epoch at 1, 10, 100, s | "
+          "network as long as computing at | GB to start, to train |\n|---|---|---|---|---|---|---|---|")
     curves = {}
     for interactions in (1e8, 1e10):
         for ranks in (1, 2, 4, 8, 16, 32, 64, 128):
-            found = {rate: predicted(interactions, ranks, rate * 1e9, share, options.cores) for rate in (1, 10, 100)}
-            computing, network, start, train = found[10]
+            found = {rate: predicted(interactions, ranks, rate * 1e9, share, options.cores, options.all_half)
+                     for rate in (1, 10, 100)}
+            computing, network, start, train = found[1]
             for rate in found:
                 curves.setdefault((interactions, rate), []).append((ranks, sum(found[rate][:2])))
             if ranks in (1, 8, 32, 128):
-                rows = f"{100 * share(ranks):.1f} %" if ranks > 1 else "-"
-                print(f"| {interactions:.0e} | {ranks} | {rows} | {computing:.3g} | "
-                      f"{', '.join(f'{found[rate][1]:.3g}' for rate in found)} | {computing + network:.3g} | "
-                      f"{start:.3g}, {train:.3g} |")
+                messages = STEPS * EXCHANGES * (ranks - 1) * LATENCY
+                cells = [f"{interactions:.0e}".replace("e+", "e"), ranks, f"{100 * share(ranks):.0f} %" if ranks > 1 else "",
+                         number(computing), ", ".join(number(found[rate][1]) for rate in found) if ranks > 1 else "",
+                         ", ".join(number(sum(found[rate][:2])) for rate in found) if ranks > 1 else number(computing),
+                         equal(network - messages, computing - messages) if ranks > 1 else "",
+                         f"{number(start)}, {number(train)}"]
+                print("| " + " | ".join(map(str, cells)) + " |")
     if options.output:
         plot(curves, options.output)
+
+
+def equal(network, computing):
+    """The rate at which what takes so long at 1 Gbit/s takes as long as computing."""
+    return f"{number(network / computing)} Gbit/s" if computing > 0 else "no rate"
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def plot(curves, output):
@@ -204,6 +224,7 @@ def main():
     command = commands.add_parser("predict")
     command.add_argument("--halo", required=True)
     command.add_argument("--cores", type=float, default=16, help="of a machine, as many as they are worth together")
+    command.add_argument("--all-half", action="store_true", help="as if all rows travelled in half precision")
     command.add_argument("-o", "--output")
     options = parser.parse_args()
     {"measure": measure, "check": check, "predict": predict}[options.command](options)
