@@ -192,12 +192,13 @@ def plot(curves, output):
         blocks.append(f"{name} << EOD\n" + "".join(f"{p} {seconds}\n" for p, seconds in points) + "EOD\n")
         dash = 1 if interactions == 1e8 else 2
         plots.append(f"{name} with linespoints lw 2 pt 7 ps 0.4 dt {dash} lc rgb '{colour[rate]}' "
-                     f"title '{interactions:.0e} interactions, {rate} Gbit/s'")
+                     f"title '{interactions:.0e}, {rate} Gbit/s'")
     subprocess.run(["gnuplot"], check=True, text=True, input="".join(blocks) + f"""
 set terminal svg noenhanced size 760,420 font 'sans-serif,13' background '#ffffff'
 set output '{output}'
-set title 'predicted: an epoch on several machines'
+set title 'predicted: an epoch of 1e8 and of 1e10 interactions'
 set logscale xy
+set xrange [0.9:140]
 set xlabel 'machines'
 set ylabel 'seconds an epoch'
 set xtics (1, 2, 4, 8, 16, 32, 64, 128)
