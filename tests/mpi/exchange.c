@@ -1,4 +1,5 @@
-/* exchange.c - what an exchange between all ranks takes over a network, by message size: latency and rate, without inmo.
+/* exchange.c - what an exchange between all ranks takes over a network, by message size: latency and rate, without
+ * inmo.
  *
  *     mpicc -O2 -o exchange tests/mpi/exchange.c && tests/mpi/netns.py --nodes 2 --rate 1gbit -- ./exchange
  *
