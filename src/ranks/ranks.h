@@ -54,8 +54,8 @@ void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, stru
                          enum inmo_traffic_kind kind);
 /* Rows to and from others that are under way until finish, so that there is something else to do meanwhile. They
  * travel in pieces, as a copy of all that is sent would be as large as the rows that are received. Messages between
- * two ranks arrive in the order in which they are listed. One such exchange at a time; the lists are kept by the
- * caller until its end. */
+ * two ranks arrive in the order in which they are listed. One such exchange at a time, and no other call that
+ * waits for ranks until its end; so long the caller keeps the lists. */
 struct inmo_message {
     int rank;
     int32_t rows;

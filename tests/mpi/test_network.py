@@ -1,13 +1,18 @@
 """test_network.py - ranks in network namespaces, which talk by TCP over links that can be cut. See netns.py and run.sh."""
 import filecmp
 import json
+import pathlib
 import subprocess
+import sys
 import time
 
 import pytest
 
 import netns
-from test_ranks import MPI, RUN, data, train, wait_for  # noqa: F401 (fixtures)
+from test_ranks import MPI, RUN, data, inmo, train, wait_for  # noqa: F401 (fixtures)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import cluster_bytes  # noqa: E402
 
 WHY_NOT = netns.why_not()
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -82,3 +87,16 @@ def test_a_link_cut_for_ever_ends_the_job_which_goes_on_elsewhere(data, referenc
         assert not model.exists()
     train(data, model, [*LONG, "--resume"], ranks=2)
     assert filecmp.cmp(model, references / "long", shallow=False)
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_the_kernel_counts_the_bytes_that_the_data_predicts(tmp_path, nodes):
+    """Rows that ranks fetch, from the data alone; bytes, from the network interfaces: bench/cluster_bytes.py."""
+    inmo("synth", "-o", tmp_path / "log.tsv", "--interactions", 50000, "--seed", 3, "-q")
+    inmo("prepare", tmp_path / "log.tsv", "-o", tmp_path / "data", "-q")
+    sent, layers, loss = cluster_bytes.predicted(tmp_path / "data", nodes, 64, 128, 256)
+    kernel, steps, said = cluster_bytes.counted(MPI, tmp_path / "data", nodes,
+                                                ["--dim", 64, "--negatives", 128, "--batch", 256])
+    assert list(said) == list(sent)
+    for n in range(nodes):
+        assert kernel[n] / steps == pytest.approx(layers[n] + loss[n], rel=0.05)
