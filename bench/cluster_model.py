@@ -105,7 +105,7 @@ def check(options):
 
 
 # ---- other machines: what is assumed of them, and of the log
-DIM, NEGATIVES, GROUPS, STEPS, EXCHANGES = 64, 4096, 8, 16, 19
+DIM, NEGATIVES, GROUPS, STEPS, AT_ONCE = 64, 4096, 8, 16, 2048
 TEMPLATES = 0.1  # share of nodes that have parameters
 FLOPS = 187e9 / 2  # of a core, in products (docs/benchmarks.md, "Full ranking")
 EPOCH = 98.8 * 2 / 1e8  # core-seconds of an interaction in an epoch ("Length of the log")
@@ -129,6 +129,11 @@ def halo_share(text):
     return share
 
 
+def exchanges(interactions, ranks):
+    """Of a step: four of them for each round of a batch (src/loss/listwise_ranks.c)."""
+    return 15 + 4 * np.ceil(sizes(interactions)[0] / STEPS / (min(ranks, GROUPS) * AT_ONCE))
+
+
 def predicted(interactions, ranks, rate, share, cores, all_half):
     """Seconds of an epoch, of computing and of the network, and gigabytes of a machine while it starts and trains."""
     users, items = sizes(interactions)
@@ -144,10 +149,10 @@ def predicted(interactions, ranks, rate, share, cores, all_half):
         of_a_row = 2 * 5 + (2 if all_half else 4) * (3 + TEMPLATES)  # bytes of a dimension: layers; r, dr, de, templates
         sent = (fetched * DIM * of_a_row + (groups + 1 / ranks) * NEGATIVES * row * (ranks - 1)
                 + 2 * batch * groups / GROUPS * row * (1 - 1 / ranks) + batch / ranks * 24 * (ranks - 1))
-    network = network_seconds(sent, rate, ranks, EXCHANGES, 1 / COPY_RATE) if ranks > 1 else 0
+    network = network_seconds(sent, rate, ranks, exchanges(interactions, ranks), 1 / COPY_RATE) if ranks > 1 else 0
     start = 12 * training + 2 * row * nodes
     train = (nodes / ranks * 26 * DIM + fetched * 2 * row + 12 * training / ranks
-             + 4 * training + nodes * (row + 20) + (ranks > 1) * batch / min(ranks, GROUPS) * NEGATIVES * 4)
+             + 4 * training + nodes * (row + 20))
     return STEPS * computing, STEPS * network, 1e-9 * start, 1e-9 * train
 
 
@@ -164,7 +169,7 @@ def predict(options):
             for rate in found:
                 curves.setdefault((interactions, rate), []).append((ranks, sum(found[rate][:2])))
             if ranks in (1, 8, 32, 128):
-                messages = STEPS * EXCHANGES * (ranks - 1) * LATENCY
+                messages = STEPS * exchanges(interactions, ranks) * (ranks - 1) * LATENCY
                 cells = [f"{interactions:.0e}".replace("e+", "e"), ranks, f"{100 * share(ranks):.0f} %" if ranks > 1 else "",
                          number(computing), ", ".join(number(found[rate][1]) for rate in found) if ranks > 1 else "",
                          ", ".join(number(sum(found[rate][:2])) for rate in found) if ranks > 1 else number(computing),
