@@ -45,30 +45,62 @@ def blocks(degree, ranks):
     return np.concatenate([[0], np.minimum(inner, len(degree)), [len(degree)]])
 
 
+def of_blocks(borders, count):
+    """The block of each of so many nodes."""
+    return np.searchsorted(borders, np.arange(count), "right") - 1
+
+
+def reads(user, item, of_user, of_item):
+    """Rows of items and of users, with the ranks that have to fetch them, each once."""
+    for node, owner, reader in ((item, of_item, of_user[user]), (user, of_user, of_item[item])):
+        needed = np.unique(node.astype(np.int64) * 4096 + reader)
+        row, rank = needed // 4096, needed % 4096
+        yield owner[row[owner[row] != rank]], rank[owner[row] != rank]
+
+
 def cut(users, items, user, item, ranks):
     """The rank of each user and of each item."""
-    user_block = np.searchsorted(blocks(np.bincount(user, minlength=users), ranks), np.arange(users), "right") - 1
-    item_block = np.searchsorted(blocks(np.bincount(item, minlength=items), ranks), np.arange(items), "right") - 1
+    degrees = np.bincount(user, minlength=users), np.bincount(item, minlength=items)
+    borders = [blocks(degree, ranks) for degree in degrees]
     common = np.zeros((ranks, ranks), np.int64)
-    np.add.at(common, (user_block[user], item_block[item]), 1)
+    np.add.at(common, (of_blocks(borders[0], users)[user], of_blocks(borders[1], items)[item]), 1)
     rank_of_block = np.full(ranks, -1)
     for _ in range(ranks):  # the pair with most edges in common first; the first of equal ones
         free = np.ma.masked_array(common, mask=common < 0)
         rank, block = np.unravel_index(free.argmax(), common.shape)
         rank_of_block[block] = rank
         common[rank, :] = common[:, block] = -1
-    return user_block, rank_of_block[item_block]
+
+    def owners():
+        return of_blocks(borders[0], users), rank_of_block[of_blocks(borders[1], items)]
+
+    def fetched():
+        return sum(len(rank) for _, rank in reads(user, item, *owners()))
+
+    least = fetched()
+    for border in range(1, ranks):  # each moves a little, to where fewer rows are fetched
+        for side, degree in enumerate(degrees):
+            before, places = np.concatenate([[0], np.cumsum(degree)]), borders[side]
+            best, part = places[border], before[-1] // ranks
+            at = before[best]
+            for shift in (32, 64, 128):
+                for sign in (-1, 1):
+                    found = np.searchsorted(before, at + sign * (part // shift), "left")
+                    places[border] = min(max(found, places[border - 1]), places[border + 1])
+                    now = fetched()
+                    if now < least:
+                        least, best = now, places[border]
+            places[border] = best
+    return owners()
 
 
 def rows(users, items, user, item, ranks):
     """For each rank, how many rows it sends after a layer, and how many it receives."""
     of_user, of_item = cut(users, items, user, item, ranks)
     sent, received = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64)
-    for node, owner, reader in ((item, of_item, of_user[user]), (user, of_user, of_item[item])):
-        needed = np.unique(np.stack([node, reader]), axis=1)  # each row once for each rank that reads it
-        needed = needed[:, owner[needed[0]] != needed[1]]
-        sent += np.bincount(owner[needed[0]], minlength=ranks)
-        received += np.bincount(needed[1], minlength=ranks)
+    for owner, reader in reads(user, item, of_user, of_item):
+        sent += np.bincount(owner, minlength=ranks)
+        received += np.bincount(reader, minlength=ranks)
     return sent, received, of_item
 
 

@@ -44,6 +44,8 @@ struct inmo_share {
 enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, struct inmo_graph **local,
                                 struct inmo_error *error);
 void inmo_share_free(struct inmo_share *share);
+/* Part of it, after blocks of items are given to ranks: moves the borders to where fewer rows are fetched. */
+enum inmo_status inmo_share_refine(struct inmo_share *share, struct inmo_error *error);
 
 /* Whether a local node's row is computed here. */
 static inline int inmo_graph_owns(const struct inmo_graph *graph, int32_t node)

@@ -259,6 +259,8 @@ enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, s
     cut_side(whole, 0, whole->users, share->user_cut);
     cut_side(whole, whole->users, whole->nodes, share->item_cut);
     status = match_blocks(share, error);
+    if (!status && with_halo)
+        status = inmo_share_refine(share, error);
     if (status)
         goto done;
     share->own_users = inmo_share_end(share, own, 0) - inmo_share_begin(share, own, 0);

@@ -227,7 +227,7 @@ void inmo_cut_collect(const struct inmo_stepper *stepper, const float *rows, flo
     size_t bytes = (size_t)stepper->binding.dim * sizeof *rows;
     int64_t *sent = inmo_alloc_zero(2 * (size_t)ranks, sizeof *sent);
     if (!sent)
-        inmo_ranks_abort(INMO_MEMORY);
+        inmo_ranks_abort_memory();
     for (int side = 0; side < 2; side++) {
         const int32_t *begin = cut->sides + side * (ranks + 1);
         for (int rank = 0; rank < ranks; rank++) {
