@@ -185,8 +185,8 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on(data, finished, tmp_path, de
         message = job.communicate(timeout=30)[1]
         assert job.returncode != 0 and "signal 9" in message
         wait_for(lambda: not ranks_of(model), 30)
-        assert not model.exists()
-        train(data, model, [*options, "--resume"], ranks=2)
+        if not model.exists():  # on a fast machine it may be there: killed after its last step
+            train(data, model, [*options, "--resume"], ranks=2)
     else:
         job.communicate(timeout=60)
     assert filecmp.cmp(model, finished, shallow=False)
