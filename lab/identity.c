@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 /* Versions: of the run file; of how new users and items are evaluated; of how a share of templates is counted. */
@@ -87,7 +86,7 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     run->options.max_seconds = options->max_seconds;
     run->options.refit = "none";        /* as in the paper's protocol */
     run->options.walks = system->walks; /* the paper's methods have no walks, whatever the recipe */
-    if (options->storage && strstr(run->options.model, "lightgcn")) /* the others have no choice */
+    if (options->storage && inmo_model_kind_find(system->model)->backbone == &inmo_backbone_lightgcn)
         run->options.storage = options->storage;
     if (system->templates > 0)
         run->options.user_templates = run->options.item_templates = system->templates;

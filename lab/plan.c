@@ -32,9 +32,8 @@ const struct inmo_setting *inmo_reproduce_settings(size_t *count)
          "size and "
          "density."},
         {"storage", 's', AT(storage), 0, 0, "float|half", "Experiments", "HOW",
-         "How the graph layers of lightgcn models are stored during training; default: as the recipe says, which "
-         "is "
-         "float in the paper's. half takes two thirds of the time."},
+         "How the graph layers of lightgcn models are stored during training; default: as the recipe says, float "
+         "in the paper's. half takes two thirds of the time."},
         {"only", 's', AT(only), 0, 0, NULL, "Experiments", "MODEL,...",
          "Only these models; NAME* is the variant with 30 % templates."},
         {"k-core", 'i', AT(k_core), 0, 1000000000, NULL, "Experiments", "N",

@@ -283,10 +283,14 @@ static struct inmo_graph named_graph(struct inmo_provider_state *state, const st
     return named;
 }
 
-/* The rows of a rank's own templates, which are in two stretches like its nodes. */
-static void gather_own(const struct inmo_provider_state *state, struct inmo_gather *job)
+/* The rows of a rank's own templates, which are in two stretches like its nodes. fetches: with x of its neighbours,
+ * which others have. */
+static void gather_own(const struct inmo_provider_state *state, int fetches, struct inmo_gather *job)
 {
     const struct inmo_graph *graph = state->binding.graph;
+    size_t bytes = (size_t)job->dim * sizeof *job->x;
+    if (fetches)
+        inmo_share_refresh(graph, (float *)job->x, bytes, NULL);
     for (int side = 0; side < 2; side++) {
         int32_t begin = side ? state->binding.user_rows : 0, end = begin;
         while (end < (side ? state->binding.rows : state->binding.user_rows) &&
@@ -297,6 +301,8 @@ static void gather_own(const struct inmo_provider_state *state, struct inmo_gath
         job->out = state->gradient + (size_t)begin * (size_t)job->dim;
         inmo_gather(job);
     }
+    if (fetches)
+        inmo_share_release(graph, (float *)job->x, bytes, NULL);
 }
 
 static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, const struct inmo_rows *rows,
@@ -322,8 +328,6 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
                            INMO_TRAFFIC_LOSS);
     inmo_general_gradient(&general, rows, de, state->partial,
                           state->gradient + (size_t)state->binding.rows * (size_t)state->binding.dim);
-    if (graph->share && !rows && job.node)
-        inmo_share_refresh(graph, de, (size_t)job.dim * sizeof *de, NULL);
     if (rows && !graph->share && state->term && edges < INT32_MAX)
         part = part_of(graph, rows);
     if (part.edges[0] + part.edges[1] > 0 && part.edges[0] + part.edges[1] < edges / 2) {
@@ -342,13 +346,11 @@ static struct inmo_gradient inmo_backward(struct inmo_provider_state *state, con
         job.drop = (struct inmo_drop){state->drop.threshold, state->drop.key_item_rows, state->drop.key_user_rows};
     }
     if (graph->share && job.node)
-        gather_own(state, &job);
-    else if (graph->share && !rows)
-        inmo_gather_fetching(&job);
-    else
+        gather_own(state, !rows, &job);
+    else if (rows)
         inmo_gather(&job);
-    if (graph->share && !rows)
-        inmo_share_release(graph, de, (size_t)job.dim * sizeof *de, NULL);
+    else
+        inmo_gather_fetching(&job);
     return gradient;
 }
 
