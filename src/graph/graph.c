@@ -88,6 +88,18 @@ done:
     return status;
 }
 
+int32_t inmo_graph_node_at(const struct inmo_graph *graph, int32_t first, int32_t end, int64_t ends)
+{
+    while (first < end) {
+        int32_t middle = first + (end - first) / 2;
+        if (graph->offset[middle] < ends)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
 double inmo_graph_strength(const struct inmo_graph *graph, int32_t node)
 {
     double sum = 0;

@@ -41,6 +41,9 @@ static inline int64_t inmo_graph_degree(const struct inmo_graph *graph, int32_t 
     return graph->offset[node + 1] - graph->offset[node];
 }
 
+/* The first node in [first, end) with so many edge ends before it; end: none. */
+int32_t inmo_graph_node_at(const struct inmo_graph *graph, int32_t first, int32_t end, int64_t ends);
+
 /* The sum of a node's weights: its degree where there are none. */
 double inmo_graph_strength(const struct inmo_graph *graph, int32_t node);
 /* Their mean; the node must have neighbours. */

@@ -45,14 +45,13 @@ int inmo_share_block(const int32_t *cut, int count, int32_t node)
 /* Cuts nodes [first, end) where the edge ends before them pass the next share of all. */
 static void cut_side(const struct inmo_graph *graph, int32_t first, int32_t end, int32_t *cut)
 {
-    int ranks = inmo_ranks(), next = 1;
+    int ranks = inmo_ranks();
     int64_t before = graph->offset[first], ends = graph->offset[end] - before;
     cut[0] = first;
-    for (int32_t v = first; v < end && next < ranks; v++)
-        while (next < ranks && graph->offset[v] - before >= (ends * next + ranks - 1) / ranks && v > first)
-            cut[next++] = v;
-    while (next <= ranks)
-        cut[next++] = end;
+    cut[ranks] = end;
+    for (int next = 1; next < ranks; next++)
+        cut[next] = inmo_graph_node_at(graph, first < end ? first + 1 : end, end,
+                                       before + (ends * next + ranks - 1) / ranks);
 }
 
 /* Gives each rank the block of items that has most edges to its users, the most first. */

@@ -22,34 +22,34 @@ static void fill_owners(const struct inmo_share *share, uint8_t *owner)
         }
 }
 
+static int64_t first_count(const void *context, int rank)
+{
+    (void)context;
+    return (int64_t)sizeof(int64_t) * rank;
+}
+
 /* The rows that all ranks together fetch for a product: every node counts once for each other rank that has a
- * neighbour of it. */
+ * neighbour of it. Each rank looks at some of the nodes. */
 static int64_t count_fetched(const struct inmo_share *share, uint8_t *owner)
 {
     const struct inmo_graph *graph = share->whole;
-    int64_t sum = 0;
+    int64_t part[MOST_RANKS], sum = 0, nodes = graph->nodes;
+    int32_t begin = (int32_t)(nodes * inmo_own_rank() / inmo_ranks()),
+            end = (int32_t)(nodes * (inmo_own_rank() + 1) / inmo_ranks());
     fill_owners(share, owner);
 #pragma omp parallel for schedule(static, 4096) reduction(+ : sum) num_threads(inmo_threads())
-    for (int32_t v = 0; v < graph->nodes; v++) {
+    for (int32_t v = begin; v < end; v++) {
         uint32_t mask = 0;
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
             mask |= 1u << owner[graph->neighbour[e]];
         sum += __builtin_popcount(mask & ~(1u << owner[v]));
     }
+    part[inmo_own_rank()] = sum;
+    inmo_ranks_gather_cut(part, first_count, NULL);
+    sum = 0;
+    for (int rank = 0; rank < inmo_ranks(); rank++)
+        sum += part[rank];
     return sum;
-}
-
-/* The first node in [first, end) with so many edge ends before it. */
-static int32_t node_at(const struct inmo_graph *graph, int32_t first, int32_t end, int64_t ends)
-{
-    while (first < end) {
-        int32_t middle = first + (end - first) / 2;
-        if (graph->offset[middle] < ends)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first;
 }
 
 /* Tries places around one border and keeps the best. */
@@ -62,7 +62,7 @@ static void move_border(struct inmo_share *share, int32_t *cut, int border, int6
     for (int part = LARGEST; part <= SMALLEST; part *= 2)
         for (int sign = -1; sign <= 1; sign += 2) {
             int64_t found;
-            cut[border] = node_at(graph, cut[border - 1], cut[border + 1], at + sign * block / part);
+            cut[border] = inmo_graph_node_at(graph, cut[border - 1], cut[border + 1], at + sign * block / part);
             found = count_fetched(share, owner);
             if (found < *fetched) {
                 *fetched = found;

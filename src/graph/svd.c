@@ -52,20 +52,16 @@ static int stretch_begin(int rows, int k)
     return begin < rows ? (int)begin : rows;
 }
 
-/* Gives all ranks the rows that each has computed. */
-static enum inmo_status bring_together(void *data, int rows, size_t row_bytes)
+/* So many rows, of so many bytes. */
+struct rows {
+    int count;
+    size_t bytes;
+};
+
+static int64_t first_byte(const void *context, int rank)
 {
-    int ranks = inmo_ranks();
-    int64_t *begin = inmo_alloc(2 * (size_t)ranks, sizeof *begin), *size = begin + ranks;
-    if (!begin)
-        return INMO_MEMORY;
-    for (int rank = 0; rank < ranks; rank++) {
-        begin[rank] = (int64_t)((size_t)stretch_begin(rows, first_stretch(rank)) * row_bytes);
-        size[rank] = (int64_t)((size_t)stretch_begin(rows, first_stretch(rank + 1)) * row_bytes) - begin[rank];
-    }
-    inmo_ranks_gather(data, (struct inmo_parts){begin, size}, INMO_TRAFFIC_OTHER);
-    inmo_free(begin);
-    return INMO_OK;
+    const struct rows *rows = context;
+    return (int64_t)((size_t)stretch_begin(rows->count, first_stretch(rank)) * rows->bytes);
 }
 
 /* out[v] = Σ_{w in N_v} A_vw x[w - from_first], v in [first, first + count) as far as they are this rank's, with
@@ -101,7 +97,8 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
 {
     size_t width = (size_t)columns, size = width * width;
     int failed = 0, own = first_stretch(inmo_own_rank()), end = first_stretch(inmo_own_rank() + 1);
-    enum inmo_status status = INMO_OK;
+    struct rows grams = {STRETCHES, size * sizeof(float)}, all = {rows, width * sizeof *a};
+    enum inmo_status status;
     for (size_t n = 0; n < size; n++)
         work->r[n] = n / width == n % width;
     for (int pass = 0; pass < 2 && !failed; pass++) {
@@ -114,9 +111,7 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
             else
                 memset(work->gram + (size_t)k * size, 0, size * sizeof(float));
         }
-        status = bring_together(work->gram, STRETCHES, size * sizeof(float));
-        if (status)
-            return status;
+        inmo_ranks_gather_cut(work->gram, first_byte, &grams);
         for (int k = 1; k < STRETCHES; k++)
             cblas_saxpy((int)size, 1, work->gram + (size_t)k * size, 1, work->gram, 1);
         failed = inmo_lapack_cholesky('U', columns, work->gram, columns, work->turn) != INMO_OK;
@@ -134,9 +129,9 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
                             work->gram, columns, a + (size_t)first * width, columns);
         }
     }
-    status = bring_together(a, rows, width * sizeof *a);
-    if (status || !failed)
-        return status;
+    inmo_ranks_gather_cut(a, first_byte, &all);
+    if (!failed)
+        return INMO_OK;
     /* Whatever the passes left in a spans the same columns, and work->r holds what they took out. */
     status = inmo_lapack_qr(rows, columns, a, work->gram);
     if (!status)

@@ -165,80 +165,6 @@ static void give_up(double seconds)
     inmo_ranks_abort(INMO_IO);
 }
 
-static void wait_all(void)
-{
-    double since = inmo_now();
-    int finished = 0;
-    if (!(world.watch.seconds > 0))
-        MPI_Waitall(world.requests, world.request, MPI_STATUSES_IGNORE);
-    else
-        while (finished < world.requests) {
-            int count = 0;
-            MPI_Testsome(world.requests, world.request, &count, world.done, MPI_STATUSES_IGNORE);
-            if (count == MPI_UNDEFINED)
-                break;
-            finished += count;
-            if (count > 0)
-                since = inmo_now();
-            else if (inmo_now() - since > world.watch.seconds)
-                give_up(inmo_now() - since);
-            else
-                sched_yield();
-        }
-    world.requests = 0;
-}
-
-void inmo_ranks_broadcast(int from, void *data, size_t bytes)
-{
-    double since = inmo_now();
-    if (inmo_ranks() == 1)
-        return;
-    for (size_t at = 0; at < bytes; at += PIECE)
-        MPI_Ibcast((char *)data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, from,
-                   MPI_COMM_WORLD, next_request(world.own == from ? ALL : from));
-    wait_all();
-    count_traffic(INMO_TRAFFIC_OTHER, world.own == from ? (int64_t)bytes : 0, since);
-}
-
-void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_kind kind)
-{
-    double since = inmo_now();
-    char *bytes = data;
-    int64_t sent = parts.size[world.own] * (inmo_ranks() - 1);
-    if (inmo_ranks() == 1)
-        return;
-    for (int step = 1; step < world.count; step++) {
-        int from = (world.own + world.count - step) % world.count;
-        post_receive(from, 0, bytes + parts.begin[from], parts.size[from]);
-    }
-    for (int step = 1; step < world.count; step++)
-        post_send((world.own + step) % world.count, 0, bytes + parts.begin[world.own], parts.size[world.own]);
-    wait_all();
-    count_traffic(kind, sent, since);
-}
-
-void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, struct inmo_parts received,
-                         enum inmo_traffic_kind kind)
-{
-    double since = inmo_now();
-    const char *from = out;
-    char *to = in;
-    int64_t bytes = 0;
-    for (int step = 1; step < inmo_ranks(); step++) {
-        int peer = (world.own + world.count - step) % world.count;
-        post_receive(peer, 0, to + received.begin[peer], received.size[peer]);
-    }
-    for (int step = 1; step < inmo_ranks(); step++) {
-        int peer = (world.own + step) % world.count;
-        post_send(peer, 0, from + sent.begin[peer], sent.size[peer]);
-        bytes += sent.size[peer];
-    }
-    if (sent.size[world.own] > 0)
-        memcpy(to + received.begin[world.own], from + sent.begin[world.own], (size_t)sent.size[world.own]);
-    wait_all();
-    count_traffic(kind, bytes, since);
-}
-
 /* The rows of a piece: as many on both sides. */
 static int32_t piece_of(const struct inmo_message *message, int32_t done)
 {
@@ -287,6 +213,96 @@ static int send_pieces(void)
     return count;
 }
 
+/* Waits for all that is under way. Pieces that are not sent yet need this rank, and a clock needs it, too. */
+static void wait_all(void)
+{
+    double moved = inmo_now();
+    int received = 0, sent = 0;
+    while (world.at < world.outs || (world.watch.seconds > 0 && (received != MPI_UNDEFINED || !sent))) {
+        int pieces = send_pieces();
+        MPI_Testsome(world.requests, world.request, &received, world.done, MPI_STATUSES_IGNORE);
+        MPI_Testall(SLOTS, world.sending, &sent, MPI_STATUSES_IGNORE);
+        if (pieces > 0 || (received != MPI_UNDEFINED && received > 0))
+            moved = inmo_now();
+        else if (world.watch.seconds > 0 && inmo_now() - moved > world.watch.seconds)
+            give_up(inmo_now() - moved);
+        else
+            sched_yield();
+    }
+    MPI_Waitall(world.requests, world.request, MPI_STATUSES_IGNORE);
+    MPI_Waitall(SLOTS, world.sending, MPI_STATUSES_IGNORE);
+    world.requests = 0;
+}
+
+void inmo_ranks_broadcast(int from, void *data, size_t bytes)
+{
+    double since = inmo_now();
+    if (inmo_ranks() == 1)
+        return;
+    for (size_t at = 0; at < bytes; at += PIECE)
+        MPI_Ibcast((char *)data + at, (int)(bytes - at < PIECE ? bytes - at : PIECE), MPI_BYTE, from,
+                   MPI_COMM_WORLD, next_request(world.own == from ? ALL : from));
+    wait_all();
+    count_traffic(INMO_TRAFFIC_OTHER, world.own == from ? (int64_t)bytes : 0, since);
+}
+
+void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_kind kind)
+{
+    double since = inmo_now();
+    char *bytes = data;
+    int64_t sent = parts.size[world.own] * (inmo_ranks() - 1);
+    if (inmo_ranks() == 1)
+        return;
+    for (int step = 1; step < world.count; step++) {
+        int from = (world.own + world.count - step) % world.count;
+        post_receive(from, 0, bytes + parts.begin[from], parts.size[from]);
+    }
+    for (int step = 1; step < world.count; step++)
+        post_send((world.own + step) % world.count, 0, bytes + parts.begin[world.own], parts.size[world.own]);
+    wait_all();
+    count_traffic(kind, sent, since);
+}
+
+void inmo_ranks_gather_cut(void *data, int64_t (*first)(const void *context, int rank), const void *context)
+{
+    double since = inmo_now();
+    char *bytes = data;
+    int64_t begin = first(context, world.own), size = first(context, world.own + 1) - begin;
+    if (inmo_ranks() == 1)
+        return;
+    for (int step = 1; step < world.count; step++) {
+        int from = (world.own + world.count - step) % world.count;
+        int64_t theirs = first(context, from);
+        post_receive(from, 0, bytes + theirs, first(context, from + 1) - theirs);
+    }
+    for (int step = 1; step < world.count; step++)
+        post_send((world.own + step) % world.count, 0, bytes + begin, size);
+    wait_all();
+    count_traffic(INMO_TRAFFIC_OTHER, size * (world.count - 1), since);
+}
+
+void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, struct inmo_parts received,
+                         enum inmo_traffic_kind kind)
+{
+    double since = inmo_now();
+    const char *from = out;
+    char *to = in;
+    int64_t bytes = 0;
+    for (int step = 1; step < inmo_ranks(); step++) {
+        int peer = (world.own + world.count - step) % world.count;
+        post_receive(peer, 0, to + received.begin[peer], received.size[peer]);
+    }
+    for (int step = 1; step < inmo_ranks(); step++) {
+        int peer = (world.own + step) % world.count;
+        post_send(peer, 0, from + sent.begin[peer], sent.size[peer]);
+        bytes += sent.size[peer];
+    }
+    if (sent.size[world.own] > 0)
+        memcpy(to + received.begin[world.own], from + sent.begin[world.own], (size_t)sent.size[world.own]);
+    wait_all();
+    count_traffic(kind, bytes, since);
+}
+
 static void make_slots(const struct inmo_message *message, int count)
 {
     size_t bytes = SLOT;
@@ -331,20 +347,7 @@ void inmo_ranks_go_on(void)
 
 void inmo_ranks_finish(void)
 {
-    double since = inmo_now(), moved = since;
-    int sent = 0;
-    while (world.at < world.outs || !sent) {
-        int pieces = send_pieces(), received = 0;
-        if (world.at == world.outs)
-            MPI_Testall(SLOTS, world.sending, &sent, MPI_STATUSES_IGNORE);
-        MPI_Testsome(world.requests, world.request, &received, world.done, MPI_STATUSES_IGNORE);
-        if (pieces > 0 || (received != MPI_UNDEFINED && received > 0))
-            moved = inmo_now();
-        else if (world.watch.seconds > 0 && inmo_now() - moved > world.watch.seconds)
-            give_up(inmo_now() - moved);
-        else
-            sched_yield();
-    }
+    double since = inmo_now();
     wait_all();
     world.traffic.waited[world.kind] += inmo_now() - since;
 }

@@ -48,6 +48,13 @@ void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_ki
     (void)kind;
 }
 
+void inmo_ranks_gather_cut(void *data, int64_t (*first)(const void *context, int rank), const void *context)
+{
+    (void)data;
+    (void)first;
+    (void)context;
+}
+
 void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, struct inmo_parts received,
                          enum inmo_traffic_kind kind)
 {

@@ -48,6 +48,8 @@ enum inmo_traffic_kind {
 void inmo_ranks_broadcast(int from, void *data, size_t bytes);
 /* Each rank has its part of data; afterwards all have all parts. */
 void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_kind kind);
+/* The same where rank p has bytes [first(context, p), first(context, p + 1)). */
+void inmo_ranks_gather_cut(void *data, int64_t (*first)(const void *context, int rank), const void *context);
 /* Every rank sends a part of out to each other one and receives a part of in from it. The part for itself is
  * copied. */
 void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, struct inmo_parts received,

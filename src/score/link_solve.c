@@ -289,36 +289,17 @@ static enum inmo_status prepare(struct solving *solving, struct inmo_error *erro
 static int32_t first_item(const struct inmo_graph *graph, int rank)
 {
     int64_t begin = graph->offset[graph->users], ends = graph->offset[graph->nodes] - begin;
-    int32_t low = 0, high = graph->items;
-    if (rank == inmo_ranks())
+    if (rank == inmo_ranks()) /* with the items that nobody has */
         return graph->items;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if ((graph->offset[graph->users + middle] - begin) * inmo_ranks() < ends * rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return inmo_graph_node_at(graph, graph->users, graph->nodes,
+                              begin + (ends * rank + inmo_ranks() - 1) / inmo_ranks()) -
+           graph->users;
 }
 
-/* Gives all ranks what each has solved. */
-static enum inmo_status bring_together(const struct solving *solving, struct inmo_error *error)
+static int64_t first_byte(const void *context, int rank)
 {
-    int ranks = inmo_ranks();
-    int64_t *begin = inmo_alloc(2 * (size_t)ranks, sizeof *begin), *size = begin + ranks;
-    struct inmo_parts parts = {begin, size};
-    if (!begin)
-        return inmo_fail_memory(error, "the links between items");
-    for (int rank = 0; rank < ranks; rank++) { /* neighbours and weights have four bytes each */
-        begin[rank] = 4 * solving->begin[first_item(solving->graph, rank)];
-        size[rank] = 4 * solving->begin[first_item(solving->graph, rank + 1)] - begin[rank];
-    }
-    inmo_ranks_gather(solving->nearest, parts, INMO_TRAFFIC_OTHER);
-    for (int r = 0; r < solving->rules; r++)
-        inmo_ranks_gather(solving->weight[r], parts, INMO_TRAFFIC_OTHER);
-    inmo_free(begin);
-    return INMO_OK;
+    const struct solving *solving = context; /* neighbours and weights have four bytes each */
+    return 4 * solving->begin[first_item(solving->graph, rank)];
 }
 
 enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const struct inmo_link_rule *rule, int rules,
@@ -335,8 +316,11 @@ enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const stru
         status = inmo_near_each(graph->items, first_item(graph, inmo_own_rank()),
                                 first_item(graph, inmo_own_rank() + 1), solve_item, &solving, hooks, error);
         inmo_blas_release();
-        if (!status)
-            status = bring_together(&solving, error);
+        if (!status) {
+            inmo_ranks_gather_cut(solving.nearest, first_byte, &solving);
+            for (int r = 0; r < solving.rules; r++)
+                inmo_ranks_gather_cut(solving.weight[r], first_byte, &solving);
+        }
     }
     for (int r = 0; r < rules; r++)
         links[r] = NULL;

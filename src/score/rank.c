@@ -252,23 +252,25 @@ static int32_t first_user(const struct inmo_rank *job, int32_t users, int rank)
     return first < job->count ? (int32_t)first : job->count;
 }
 
-/* Gives all ranks the lists that each has made; blocks of users are the ranks' in turn. */
-static enum inmo_status gather_lists(const struct inmo_rank *job, int32_t users, struct inmo_error *error)
+/* The lists of a ranking: blocks of users are the ranks' in turn. */
+struct lists {
+    const struct inmo_rank *job;
+    int32_t users; /* of a block */
+};
+
+static int64_t first_byte(const void *context, int rank)
 {
-    int ranks = inmo_ranks();
-    int64_t *begin = inmo_alloc(2 * (size_t)ranks, sizeof *begin), *size = begin + ranks;
-    if (!begin)
-        return inmo_fail_memory(error, "ranking");
-    for (int rank = 0; rank < ranks; rank++) {
-        begin[rank] = (int64_t)first_user(job, users, rank) * job->k * (int64_t)sizeof *job->top_item;
-        size[rank] =
-            (int64_t)first_user(job, users, rank + 1) * job->k * (int64_t)sizeof *job->top_item - begin[rank];
-    }
-    inmo_ranks_gather(job->top_item, (struct inmo_parts){begin, size}, INMO_TRAFFIC_OTHER);
+    const struct lists *lists = context; /* items and scores have four bytes each */
+    return (int64_t)first_user(lists->job, lists->users, rank) * lists->job->k * 4;
+}
+
+/* Gives all ranks the lists that each has made. */
+static void gather_lists(const struct inmo_rank *job, int32_t users)
+{
+    struct lists lists = {job, users};
+    inmo_ranks_gather_cut(job->top_item, first_byte, &lists);
     if (job->top_score)
-        inmo_ranks_gather(job->top_score, (struct inmo_parts){begin, size}, INMO_TRAFFIC_OTHER);
-    inmo_free(begin);
-    return INMO_OK;
+        inmo_ranks_gather_cut(job->top_score, first_byte, &lists);
 }
 
 /* Filled scores have all items: where most of them are ranked, the others are closed instead of moving the scores
@@ -349,7 +351,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *given, const struct inmo_hook
     else if (atomic_load(&stop))
         status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while ranking");
     if (!status && job->spread && inmo_ranks() > 1)
-        status = gather_lists(job, users, error);
+        gather_lists(job, users);
 finish:
     inmo_free(closed.item);
     inmo_free(place);
