@@ -191,8 +191,6 @@ void cli_output_abandon(struct cli_output *output);
 /* Whether path may be written, asked before long work: EXISTS without force, IO when it is a directory or its
  * folder refuses. */
 enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error);
-/* The same for a directory that is to be made. */
-enum inmo_status cli_check_directory(const char *path, int force, struct inmo_error *error);
 
 /* json.c. Watches jansson's allocations from here on. */
 void cli_watch_memory(void);

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static int is_standard_output(const char *path)
 {
@@ -16,14 +15,6 @@ static int is_standard_output(const char *path)
 enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error)
 {
     return is_standard_output(path) ? INMO_OK : inmo_new_file_check(path, force, error);
-}
-
-enum inmo_status cli_check_directory(const char *path, int force, struct inmo_error *error)
-{
-    struct stat found;
-    if (!stat(path, &found) && !force)
-        return cli_fail(error, INMO_EXISTS, "%s exists already; --force replaces it", path);
-    return inmo_check_folder_of(path, error);
 }
 
 /* A stream whose bytes are packed. What went wrong is kept for the commit: a stream only knows that something

@@ -150,7 +150,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
 {
     struct prepare_settings *settings = structure;
     uint64_t memory = 0;
-    enum inmo_status status = cli_check_directory(settings->output, settings->common.force, error);
+    enum inmo_status status = inmo_dataset_check_place(settings->output, settings->common.force, error);
 
     if (!status)
         status = cli_check_data(&settings->data, error);

@@ -311,6 +311,8 @@ INMO_API enum inmo_status inmo_dataset_prepare(const struct inmo_log *log,
  * be a prepared data set. Errors: IO, EXISTS, FORMAT. */
 INMO_API enum inmo_status inmo_dataset_save(const struct inmo_dataset *dataset, const char *directory, int force,
                                             struct inmo_error *error);
+/* What saving would say of the directory, asked before long work: nothing is made or removed. */
+INMO_API enum inmo_status inmo_dataset_check_place(const char *directory, int force, struct inmo_error *error);
 INMO_API enum inmo_status inmo_dataset_open(const char *directory, struct inmo_dataset **dataset,
                                             struct inmo_error *error);
 INMO_API void inmo_dataset_free(struct inmo_dataset *dataset);

@@ -128,8 +128,8 @@ enum inmo_status inmo_new_file_check(const char *path, int force, struct inmo_er
 
 /* ---- The file aside ----------------------------------------------------------------------------------------- */
 
-/* 1 for NAME.inmo-part-<digits> and NAME.inmo-part-<digits>-<digits>. */
-static int is_aside_of(const char *candidate, const char *name)
+/* NAME.inmo-part-<digits> and NAME.inmo-part-<digits>-<digits>. */
+int inmo_is_aside_of(const char *candidate, const char *name)
 {
     size_t length = strlen(name);
     const char *c = candidate + length;
@@ -161,7 +161,7 @@ static void remove_left_behind(const char *path)
     while (stream && (entry = readdir(stream))) {
         struct stat found;
         int descriptor;
-        if (!is_aside_of(entry->d_name, slash ? slash + 1 : path))
+        if (!inmo_is_aside_of(entry->d_name, slash ? slash + 1 : path))
             continue;
         descriptor = openat(dirfd(stream), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         /* Another run may do the same at this moment: only the name of the very file that is locked is removed. */

@@ -32,6 +32,9 @@ enum inmo_status inmo_new_files_commit(struct inmo_new_file *files, size_t count
 /* Removes the aside file; safe after a failed open and after a commit (does nothing). */
 void inmo_new_file_abandon(struct inmo_new_file *file);
 
+/* 1 when the file called candidate is, or was left of, one that is written aside to become name. */
+int inmo_is_aside_of(const char *candidate, const char *name);
+
 /* Appends bytes. The IO error names the path and the reason ("no space left on device", ...). */
 enum inmo_status inmo_new_file_write(struct inmo_new_file *file, const void *data, size_t size,
                                      struct inmo_error *error);

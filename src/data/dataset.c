@@ -102,13 +102,15 @@ static char *join(const char *directory, const char *name)
 
 /* ---- Saving ---- */
 
+/* But for what a killed run left of the two files, which the next one removes. */
 static int is_empty(const char *directory)
 {
     DIR *stream = opendir(directory);
     struct dirent *entry;
     int empty = stream != NULL;
     while (empty && (entry = readdir(stream)))
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                inmo_is_aside_of(entry->d_name, DATA) || inmo_is_aside_of(entry->d_name, META);
     if (stream)
         closedir(stream);
     return empty;
@@ -130,18 +132,13 @@ static int is_prepared(const char *data_path)
     return 0;
 }
 
-/* Creates the directory, or checks that it may be written. */
-static enum inmo_status claim(const char *directory, const char *data_path, int force, int *created,
-                              struct inmo_error *error)
+static enum inmo_status check_place(const char *directory, const char *data_path, int force,
+                                    struct inmo_error *error)
 {
     struct stat present;
-    if (mkdir(directory, 0777) == 0) {
-        *created = 1;
-        return INMO_OK;
-    }
-    if (errno != EEXIST)
-        return inmo_fail_errno(error, "make the directory", directory);
-    if (stat(directory, &present) != 0 || !S_ISDIR(present.st_mode))
+    if (stat(directory, &present) != 0)
+        return inmo_check_folder_of(directory, error);
+    if (!S_ISDIR(present.st_mode))
         return inmo_fail(error, INMO_EXISTS, "%s exists already and is not a directory", directory);
     if (is_empty(directory))
         return INMO_OK;
@@ -153,6 +150,27 @@ static enum inmo_status claim(const char *directory, const char *data_path, int 
     if (!force)
         return inmo_fail(error, INMO_EXISTS, "%s exists already; `force` replaces it", directory);
     return INMO_OK;
+}
+
+enum inmo_status inmo_dataset_check_place(const char *directory, int force, struct inmo_error *error)
+{
+    char *data_path = join(directory, DATA);
+    enum inmo_status status = data_path ? check_place(directory, data_path, force, error)
+                                        : inmo_fail_memory(error, "looking at the output");
+    inmo_free(data_path);
+    return status;
+}
+
+/* Creates the directory, or checks that it may be written. */
+static enum inmo_status claim(const char *directory, const char *data_path, int force, int *created,
+                              struct inmo_error *error)
+{
+    if (mkdir(directory, 0777) == 0) {
+        *created = 1;
+        return INMO_OK;
+    }
+    return errno == EEXIST ? check_place(directory, data_path, force, error)
+                           : inmo_fail_errno(error, "make the directory", directory);
 }
 
 static char *meta_json(const struct inmo_dataset_info *info)

@@ -168,6 +168,15 @@ def case_memory_bound_leaves_nothing(world):
                 world.check(process.returncode != 11 or b"stopped on request" in err, err)
             world.shell("rm -rf data")
 
+    # What kill -9 leaves while the result is written: the folder with parts, which neither stay nor stand in the way.
+    os.mkdir(world.path("data"))
+    for name in ("data.safetensors", "meta.json"):
+        with open(world.path("data", name + ".inmo-part-99"), "w", encoding="utf-8"):
+            pass
+    world.inmo(*arguments)
+    world.check(names_in(world.path("data")) == ["data.safetensors", "meta.json"], names_in(world.path("data")))
+    world.shell("rm -rf data")
+
     # A file may have 3 MB: as full as a disk, without one.
     def short():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
