@@ -5,7 +5,8 @@
  *     Q_i random;  repeat: Q_u = qr(Y Q_i), Q_i = qr(Y' Q_u);   Y Q_i = W S Z'  =>  U = W, V = Q_i Z
  *
  * Cost: 2 iterations + 1 products with Y, each 2 E (rank + extra) flops, and as many QRs of 2 n (rank +
- * extra)^2. Several ranks have some of the rows each; after each QR all have all rows. */
+ * extra)^2. Several ranks have some of the rows each. A product needs the rows of all, which come together a few
+ * columns at a time, so that no rank ever has all of them. */
 #include "graph/svd.h"
 
 #include "base/lapack.h"
@@ -18,12 +19,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { EXTRA = 12, STRETCHES = 16 };
+enum {
+    EXTRA = 12,
+    STRETCHES = 16,
+    PIECE = 32, /* columns that come together at once */
+};
 
 struct work {
-    float *gram;  // (STRETCHES, columns, columns)
-    float *r;     // (columns, columns)
-    float *turn;  // (columns, columns)
+    float *gram;   // (STRETCHES, columns, columns)
+    float *r;      // (columns, columns)
+    float *turn;   // (columns, columns)
+    float *piece;  // (users or items, PIECE) columns of all ranks' rows; NULL: there is one rank
     const struct inmo_hooks *hooks;
     struct inmo_progress progress;
     double start;
@@ -52,6 +58,11 @@ static int stretch_begin(int rows, int k)
     return begin < rows ? (int)begin : rows;
 }
 
+int32_t inmo_svd_first(int32_t rows, int rank)
+{
+    return stretch_begin(rows, first_stretch(rank));
+}
+
 /* So many rows, of so many bytes. */
 struct rows {
     int count;
@@ -61,43 +72,96 @@ struct rows {
 static int64_t first_byte(const void *context, int rank)
 {
     const struct rows *rows = context;
-    return (int64_t)((size_t)stretch_begin(rows->count, first_stretch(rank)) * rows->bytes);
+    return (int64_t)((size_t)inmo_svd_first(rows->count, rank) * rows->bytes);
 }
 
-/* out[v] = Σ_{w in N_v} A_vw x[w - from_first], v in [first, first + count) as far as they are this rank's, with
- * D^-1/2 on both sides when normalised. */
-static void multiply(const struct inmo_graph *graph, int normalised, int32_t first, int32_t count, const float *x,
-                     int columns, float *out)
+/* Some columns of some rows. */
+struct columns {
+    int count, stride;
+};
+
+/* out[v] = Σ_{w in N_v} A_vw x[w], with D^-1/2 on both sides when normalised. x: all users or all items; out: this
+ * rank's rows of the others. */
+static void multiply(const struct inmo_graph *graph, int normalised, int of_items, const float *x,
+                     struct columns from, float *out, int stride)
 {
-    int32_t from_first = first == 0 ? graph->users : 0;
-    int32_t begin = stretch_begin(count, first_stretch(inmo_own_rank()));
-    int32_t end = stretch_begin(count, first_stretch(inmo_own_rank() + 1));
+    int32_t first = of_items ? graph->users : 0, from_first = of_items ? 0 : graph->users;
+    int32_t count = of_items ? graph->items : graph->users;
+    int32_t begin = inmo_svd_first(count, inmo_own_rank()), end = inmo_svd_first(count, inmo_own_rank() + 1);
 #pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
     for (int32_t n = begin; n < end; n++) {
-        float *sum = out + (size_t)n * (size_t)columns;
-        memset(sum, 0, (size_t)columns * sizeof *sum);
+        float *sum = out + (size_t)(n - begin) * (size_t)stride;
+        memset(sum, 0, (size_t)from.count * sizeof *sum);
         for (int64_t e = graph->offset[first + n]; e < graph->offset[first + n + 1]; e++) {
-            const float *row = x + (size_t)(graph->neighbour[e] - from_first) * (size_t)columns;
+            const float *row = x + (size_t)(graph->neighbour[e] - from_first) * (size_t)from.stride;
             float weight = normalised ? graph->inverse_root_degree[graph->neighbour[e]] : 1;
             if (graph->weight)
                 weight *= graph->weight[e];
-            for (int j = 0; j < columns; j++)
+            for (int j = 0; j < from.count; j++)
                 sum[j] += weight * row[j];
         }
-        for (int j = 0; j < columns && normalised; j++)
+        for (int j = 0; j < from.count && normalised; j++)
             sum[j] *= graph->inverse_root_degree[first + n];
     }
 }
 
-/* Makes the columns of a orthonormal, a = q r, with r from the Cholesky decomposition of a'a. Two passes, because
- * one leaves an error of the squared condition number. A nearly singular block (more columns than the rank) uses
- * Householder QR. Products cover fixed stretches of rows, added in order, so the result is the same at any number
- * of threads. */
+/* The same from this rank's rows of x. */
+static void multiply_own(const struct inmo_graph *graph, int normalised, int of_items, const float *x, int columns,
+                         float *out, float *piece)
+{
+    int32_t count = of_items ? graph->users : graph->items;
+    int32_t begin = inmo_svd_first(count, inmo_own_rank()), end = inmo_svd_first(count, inmo_own_rank() + 1);
+    if (inmo_ranks() == 1) {
+        multiply(graph, normalised, of_items, x, (struct columns){columns, columns}, out, columns);
+        return;
+    }
+    for (int first = 0; first < columns; first += PIECE) {
+        int width = columns - first < PIECE ? columns - first : PIECE;
+        struct rows all = {count, (size_t)width * sizeof *piece};
+        for (int32_t n = begin; n < end; n++)
+            memcpy(piece + (size_t)n * (size_t)width, x + (size_t)(n - begin) * (size_t)columns + first, all.bytes);
+        inmo_ranks_gather_cut(piece, first_byte, &all);
+        multiply(graph, normalised, of_items, piece, (struct columns){width, width}, out + first, columns);
+    }
+}
+
+/* All rows of a, of which this rank has some; NULL without memory. */
+static float *assemble(int rows, int columns, const float *a)
+{
+    struct rows all = {rows, (size_t)columns * sizeof *a};
+    int64_t begin = first_byte(&all, inmo_own_rank()), size = first_byte(&all, inmo_own_rank() + 1) - begin;
+    float *whole = inmo_alloc((size_t)rows * (size_t)columns, sizeof *whole);
+    if (!whole)
+        return NULL;
+    memcpy((char *)whole + begin, a, (size_t)size);
+    inmo_ranks_gather_cut(whole, first_byte, &all);
+    return whole;
+}
+
+/* Householder's QR of all rows, of which each rank keeps its own. */
+static enum inmo_status orthonormalise_whole(int rows, int columns, float *a, struct work *work)
+{
+    struct rows all = {rows, (size_t)columns * sizeof *a};
+    int64_t begin = first_byte(&all, inmo_own_rank()), size = first_byte(&all, inmo_own_rank() + 1) - begin;
+    float *whole = inmo_ranks() > 1 ? assemble(rows, columns, a) : a;
+    enum inmo_status status = whole ? inmo_lapack_qr(rows, columns, whole, work->gram) : INMO_MEMORY;
+    if (whole && whole != a) {
+        memcpy(a, (char *)whole + begin, (size_t)size);
+        inmo_free(whole);
+    }
+    return status;
+}
+
+/* Makes the columns of a orthonormal, a = q r, of which this rank has some of the rows, with r from the Cholesky
+ * decomposition of a'a. Two passes, because one leaves an error of the squared condition number. A nearly singular
+ * block (more columns than the rank) uses Householder QR. Products cover fixed stretches of rows, added in order,
+ * so the result is the same at any number of threads. */
 static enum inmo_status orthonormalise(int rows, int columns, float *a, struct work *work)
 {
     size_t width = (size_t)columns, size = width * width;
     int failed = 0, own = first_stretch(inmo_own_rank()), end = first_stretch(inmo_own_rank() + 1);
-    struct rows grams = {STRETCHES, size * sizeof(float)}, all = {rows, width * sizeof *a};
+    int skipped = stretch_begin(rows, own); /* rows before this rank's */
+    struct rows grams = {STRETCHES, size * sizeof(float)};
     enum inmo_status status;
     for (size_t n = 0; n < size; n++)
         work->r[n] = n / width == n % width;
@@ -106,8 +170,9 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
         for (int k = own; k < end; k++) {
             int first = stretch_begin(rows, k), count = stretch_begin(rows, k + 1) - first;
             if (count > 0)
-                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, columns, count, 1, a + (size_t)first * width,
-                            columns, 0, work->gram + (size_t)k * size, columns);
+                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, columns, count, 1,
+                            a + (size_t)(first - skipped) * width, columns, 0, work->gram + (size_t)k * size,
+                            columns);
             else
                 memset(work->gram + (size_t)k * size, 0, size * sizeof(float));
         }
@@ -126,14 +191,13 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
             int first = stretch_begin(rows, k), count = stretch_begin(rows, k + 1) - first;
             if (count > 0)
                 cblas_strsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, count, columns, 1,
-                            work->gram, columns, a + (size_t)first * width, columns);
+                            work->gram, columns, a + (size_t)(first - skipped) * width, columns);
         }
     }
-    inmo_ranks_gather_cut(a, first_byte, &all);
     if (!failed)
         return INMO_OK;
     /* Whatever the passes left in a spans the same columns, and work->r holds what they took out. */
-    status = inmo_lapack_qr(rows, columns, a, work->gram);
+    status = orthonormalise_whole(rows, columns, a, work);
     if (!status)
         cblas_strmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, columns, columns, 1,
                     work->gram, columns, work->r, columns);
@@ -144,27 +208,55 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
 static enum inmo_status iterate(const struct inmo_graph *graph, int normalised, int of_items, const float *from,
                                 int columns, float *to, struct work *work)
 {
-    int32_t first = of_items ? graph->users : 0, count = of_items ? graph->items : graph->users;
     work->progress.seconds = inmo_now() - work->start;
     inmo_report_progress(work->hooks, &work->progress);
     work->progress.done++;
     if (inmo_is_interrupted(work->hooks))
         return INMO_INTERRUPTED;
-    multiply(graph, normalised, first, count, from, columns, to);
+    multiply_own(graph, normalised, of_items, from, columns, to, work->piece);
     if (inmo_is_interrupted(work->hooks))
         return INMO_INTERRUPTED;
-    return orthonormalise(count, columns, to, work);
+    return orthonormalise(of_items ? graph->items : graph->users, columns, to, work);
 }
 
-enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int normalised, int iterations,
-                                  uint64_t seed, const struct inmo_hooks *hooks, struct inmo_svd **out,
-                                  struct inmo_error *error)
+/* out (own rows, rank) = a (own rows, columns) times the first rank columns of b, or of its transpose. */
+static void turn(int rows, int columns, const float *a, const float *b, int transposed, int rank, float *out)
+{
+    int own = first_stretch(inmo_own_rank()), end = first_stretch(inmo_own_rank() + 1);
+    int skipped = stretch_begin(rows, own);
+#pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
+    for (int k = own; k < end; k++) {
+        size_t first = (size_t)(stretch_begin(rows, k) - skipped);
+        int count = stretch_begin(rows, k + 1) - stretch_begin(rows, k);
+        if (count > 0)
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, count, rank, columns,
+                        1, a + first * (size_t)columns, columns, b, columns, 0, out + first * (size_t)rank, rank);
+    }
+}
+
+static void start_random(const struct inmo_graph *graph, uint64_t key, size_t width, float *qi)
+{
+    int32_t begin = inmo_svd_first(graph->items, inmo_own_rank());
+    int32_t end = inmo_svd_first(graph->items, inmo_own_rank() + 1);
+#pragma omp parallel for schedule(static) num_threads(inmo_threads())
+    for (int32_t i = begin; i < end; i++) {
+        size_t first = (size_t)(inmo_graph_origin(graph, graph->users + i) - graph->users) * width;
+        for (size_t j = 0; j < width; j++)
+            qi[(size_t)(i - begin) * width + j] = (float)inmo_random_normal(key, first + j);
+    }
+}
+
+enum inmo_status inmo_svd_compute_own(const struct inmo_graph *graph, int rank, int normalised, int iterations,
+                                      uint64_t seed, const struct inmo_hooks *hooks, struct inmo_svd **out,
+                                      struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     int32_t least = graph->users < graph->items ? graph->users : graph->items;
-    int columns = rank + EXTRA < least ? rank + EXTRA : least;
-    size_t users = (size_t)graph->users, items = (size_t)graph->items, width = (size_t)columns;
-    uint64_t key = inmo_key(seed, INMO_STREAM_SVD);
+    int32_t most = graph->users < graph->items ? graph->items : graph->users;
+    int columns = rank + EXTRA < least ? rank + EXTRA : least, own = inmo_own_rank();
+    size_t users = (size_t)(inmo_svd_first(graph->users, own + 1) - inmo_svd_first(graph->users, own));
+    size_t items = (size_t)(inmo_svd_first(graph->items, own + 1) - inmo_svd_first(graph->items, own));
+    size_t width = (size_t)columns;
     struct inmo_svd *svd = NULL;
     float *qu = NULL, *qi = NULL, *s = NULL, *z = NULL, *left = NULL;
     struct work work = {
@@ -180,6 +272,7 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
     work.gram = inmo_alloc(STRETCHES * width * width, sizeof(float));
     work.r = inmo_alloc(width * width, sizeof(float));
     work.turn = inmo_alloc(width * width, sizeof(float));
+    work.piece = inmo_ranks() > 1 ? inmo_alloc((size_t)most * PIECE, sizeof(float)) : NULL;
     s = inmo_alloc(width, sizeof *s);
     z = inmo_alloc(width * width, sizeof *z);
     left = inmo_alloc(width * width, sizeof *left);
@@ -189,18 +282,13 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         svd->s = inmo_alloc((size_t)rank, sizeof(float));
         svd->v = inmo_alloc(items * (size_t)rank, sizeof(float));
     }
-    if (!svd || !qu || !qi || !work.gram || !work.r || !work.turn || !s || !z || !left || !svd->u || !svd->s ||
-        !svd->v) {
+    if (!svd || !qu || !qi || !work.gram || !work.r || !work.turn || (inmo_ranks() > 1 && !work.piece) || !s ||
+        !z || !left || !svd->u || !svd->s || !svd->v) {
         status = inmo_fail_memory(error, "the singular value decomposition");
         goto done;
     }
     inmo_blas_hold(); /* fixes the order of additions */
-#pragma omp parallel for schedule(static) num_threads(inmo_threads())
-    for (int32_t i = 0; i < graph->items; i++) {
-        size_t first = (size_t)(inmo_graph_origin(graph, graph->users + i) - graph->users) * width;
-        for (size_t j = 0; j < width; j++)
-            qi[(size_t)i * width + j] = (float)inmo_random_normal(key, first + j);
-    }
+    start_random(graph, inmo_key(seed, INMO_STREAM_SVD), width, qi);
     for (int k = 0; k < iterations && !status; k++) {
         status = iterate(graph, normalised, 0, qi, columns, qu, &work);
         if (!status)
@@ -213,10 +301,8 @@ enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int 
         status = inmo_lapack_svd(columns, work.r, s, left, z);
     if (!status) {
         memcpy(svd->s, s, (size_t)rank * sizeof *s);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, graph->users, rank, columns, 1, qu, columns, left,
-                    columns, 0, svd->u, rank);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, graph->items, rank, columns, 1, qi, columns, z,
-                    columns, 0, svd->v, rank);
+        turn(graph->users, columns, qu, left, 0, rank, svd->u);
+        turn(graph->items, columns, qi, z, 1, rank, svd->v);
         *out = svd;
         svd = NULL;
     } else if (status == INMO_MEMORY) {
@@ -231,11 +317,35 @@ done:
     inmo_free(left);
     inmo_free(z);
     inmo_free(s);
+    inmo_free(work.piece);
     inmo_free(work.turn);
     inmo_free(work.r);
     inmo_free(work.gram);
     inmo_free(qi);
     inmo_free(qu);
     inmo_svd_free(svd);
+    return status;
+}
+
+enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int normalised, int iterations,
+                                  uint64_t seed, const struct inmo_hooks *hooks, struct inmo_svd **out,
+                                  struct inmo_error *error)
+{
+    enum inmo_status status = inmo_svd_compute_own(graph, rank, normalised, iterations, seed, hooks, out, error);
+    if (status || inmo_ranks() == 1)
+        return status;
+    for (int of_items = 0; of_items < 2 && !status; of_items++) {
+        float **rows = of_items ? &(*out)->v : &(*out)->u;
+        float *whole = assemble(of_items ? graph->items : graph->users, (*out)->rank, *rows);
+        if (!whole)
+            status = inmo_fail_memory(error, "the singular value decomposition");
+        else
+            inmo_free(*rows);
+        *rows = whole ? whole : *rows;
+    }
+    if (status) {
+        inmo_svd_free(*out);
+        *out = NULL;
+    }
     return status;
 }

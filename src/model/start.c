@@ -32,6 +32,8 @@ void inmo_start_spectral(const struct inmo_row_start *start, const float *factor
         int32_t node = binding->node_of_row ? binding->node_of_row[r] : r;
         const float *from =
             node < graph->users ? svd->u + (size_t)node * rank : svd->v + (size_t)(node - graph->users) * rank;
+        if (!inmo_graph_owns(graph, node)) /* its owner has the vector */
+            continue;
         /* Singular vectors have length 1 over all nodes; this makes the length of a row about start->scale. */
         double scale = start->scale *
                        sqrt(node < graph->users ? inmo_graph_whole(graph)->users : inmo_graph_whole(graph)->items);

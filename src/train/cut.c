@@ -112,30 +112,58 @@ static enum inmo_status bind(struct inmo_stepper *stepper, struct inmo_error *er
     return INMO_OK;
 }
 
-/* Keeps the singular vectors of the rank's nodes. */
-static enum inmo_status cut_svd(struct inmo_cut *cut, struct inmo_svd **whole, struct inmo_error *error)
+struct stretch {
+    int64_t first, count;
+};
+
+/* What two stretches, each a first and an end, have in common. */
+static struct stretch common(const int32_t *a, const int32_t *b)
 {
-    const struct inmo_graph *graph = cut->graph;
-    const struct inmo_share *share = graph->share;
-    size_t rank = (size_t)(*whole)->rank;
-    struct inmo_svd *svd = inmo_alloc_zero(1, sizeof *svd);
-    cut->svd = svd;
-    if (svd) {
-        svd->rank = (*whole)->rank;
-        svd->u = inmo_alloc((size_t)graph->users * rank, sizeof(float));
-        svd->v = inmo_alloc((size_t)graph->items * rank, sizeof(float));
-    }
-    if (!svd || !svd->u || !svd->v)
+    int32_t first = a[0] > b[0] ? a[0] : b[0], end = a[1] < b[1] ? a[1] : b[1];
+    return first < end ? (struct stretch){first, end - first} : (struct stretch){a[0], 0};
+}
+
+/* Brings the singular vectors of a rank's own nodes to it, of one side, from the ranks that computed them. */
+static enum inmo_status move_vectors(const struct inmo_share *share, int items, int rank, const float *from,
+                                     float **to, struct inmo_error *error)
+{
+    int32_t count = items ? share->whole->items : share->whole->users, skipped = items ? share->whole->users : 0;
+    int ranks = inmo_ranks(), own = inmo_own_rank();
+    int32_t computed[2] = {inmo_svd_first(count, own), inmo_svd_first(count, own + 1)};
+    int32_t owned[2] = {inmo_share_begin(share, own, items) - skipped, inmo_share_end(share, own, items) - skipped};
+    int64_t bytes = rank * (int64_t)sizeof *from, *sent = inmo_alloc(2 * (size_t)ranks, sizeof *sent);
+    *to = inmo_alloc((size_t)(owned[1] - owned[0]) * (size_t)rank, sizeof **to);
+    if (!sent || !*to) {
+        inmo_free(sent);
         return inmo_fail_memory(error, "the spectral start");
-    for (int32_t v = 0; v < graph->users; v++)
-        memcpy(svd->u + (size_t)v * rank, (*whole)->u + (size_t)share->origin[v] * rank, rank * sizeof(float));
-    for (int32_t i = 0; i < graph->items; i++)
-        memcpy(svd->v + (size_t)i * rank,
-               (*whole)->v + (size_t)(share->origin[graph->users + i] - share->whole->users) * rank,
-               rank * sizeof(float));
-    inmo_svd_free(*whole);
-    *whole = NULL;
+    }
+    for (int p = 0; p < ranks; p++) {
+        int32_t theirs[2] = {inmo_share_begin(share, p, items) - skipped,
+                             inmo_share_end(share, p, items) - skipped};
+        int32_t made[2] = {inmo_svd_first(count, p), inmo_svd_first(count, p + 1)};
+        struct stretch out = common(computed, theirs), in = common(owned, made);
+        sent[p] = (out.first - computed[0]) * bytes;
+        sent[ranks + p] = out.count * bytes;
+        share->begin[p] = (in.first - owned[0]) * bytes;
+        share->size[p] = in.count * bytes;
+    }
+    inmo_ranks_exchange(from, (struct inmo_parts){sent, sent + ranks}, *to,
+                        (struct inmo_parts){share->begin, share->size}, INMO_TRAFFIC_OTHER);
+    inmo_free(sent);
     return INMO_OK;
+}
+
+/* Keeps the singular vectors of the rank's own nodes. */
+static enum inmo_status cut_svd(struct inmo_cut *cut, struct inmo_svd *computed, struct inmo_error *error)
+{
+    const struct inmo_share *share = cut->graph->share;
+    enum inmo_status status;
+    cut->svd = inmo_alloc_zero(1, sizeof *cut->svd);
+    if (!cut->svd)
+        return inmo_fail_memory(error, "the spectral start");
+    cut->svd->rank = computed->rank;
+    status = move_vectors(share, 0, computed->rank, computed->u, &cut->svd->u, error);
+    return status ? status : move_vectors(share, 1, computed->rank, computed->v, &cut->svd->v, error);
 }
 
 enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_hooks *hooks,
@@ -160,7 +188,7 @@ enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_h
     if (!status)
         status = inmo_share_cut(stepper->graph, with_halo, &cut->graph, error);
     if (!status && svd)
-        status = cut_svd(cut, &svd, error);
+        status = cut_svd(cut, svd, error);
     if (!status)
         status = bind(stepper, error);
     if (!status) {

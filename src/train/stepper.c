@@ -108,7 +108,7 @@ enum inmo_status inmo_stepper_svd(const struct inmo_stepper *stepper, const stru
     const struct inmo_train_options *options = stepper->options;
     if (strcmp(options->start, "spectral") != 0 || stepper->kind->provider->frozen_from)
         return INMO_OK;
-    return inmo_svd_compute(stepper->graph, options->dim, 1, SVD_ITERATIONS, options->seed, hooks, svd, error);
+    return inmo_svd_compute_own(stepper->graph, options->dim, 1, SVD_ITERATIONS, options->seed, hooks, svd, error);
 }
 
 /* Lets each part set its starting parameters. */
