@@ -255,6 +255,15 @@ void inmo_tensorfile_close(struct inmo_tensorfile *file)
     inmo_free(file);
 }
 
+void inmo_tensorfile_rest(const struct inmo_tensorfile *file)
+{
+#ifdef MADV_DONTNEED
+    madvise((void *)file->map, file->map_size, MADV_DONTNEED);
+#else
+    (void)file;
+#endif
+}
+
 const char *inmo_tensorfile_metadata(const struct inmo_tensorfile *file, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(file->header, "__metadata__"), key));

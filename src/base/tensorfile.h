@@ -50,6 +50,9 @@ struct inmo_tensorfile;
 enum inmo_status inmo_tensorfile_open(const char *path, const char *kind, int version,
                                       struct inmo_tensorfile **file, struct inmo_error *error);
 void inmo_tensorfile_close(struct inmo_tensorfile *file);
+/* The process no longer holds what it has read of the file, which stays open: what is read again is mapped again,
+ * mostly from the system's cache. */
+void inmo_tensorfile_rest(const struct inmo_tensorfile *file);
 /* Value of a metadata key, or NULL. */
 const char *inmo_tensorfile_metadata(const struct inmo_tensorfile *file, const char *key);
 /* The array with that name. Errors: FORMAT if it is missing, has another type, or its rows or columns differ from

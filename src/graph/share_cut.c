@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 
+#include <string.h>
+
 enum { MOST_IN_RUN = 64 }; /* nodes that a thread takes at a time */
 
 void inmo_share_free(struct inmo_share *share)
@@ -173,11 +175,19 @@ static struct inmo_graph *make_local(struct inmo_share *share, int32_t users, in
     graph->offset[nodes] = ends;
     graph->edges = ends / 2;
     graph->neighbour = inmo_alloc((size_t)ends, sizeof *graph->neighbour);
-    if (!graph->neighbour)
+    graph->weight = whole->weight ? inmo_alloc((size_t)ends, sizeof *graph->weight) : NULL;
+    graph->relative = whole->weight ? inmo_alloc((size_t)ends, sizeof *graph->relative) : NULL;
+    if (!graph->neighbour || (whole->weight && (!graph->weight || !graph->relative)))
         goto failed;
-    for (int32_t n = 0; n < nodes; n++)
-        for (int64_t e = graph->offset[n], from = whole->offset[share->origin[n]]; e < graph->offset[n + 1]; e++)
-            graph->neighbour[e] = share->local[whole->neighbour[from++]];
+    for (int32_t n = 0; n < nodes; n++) {
+        int64_t first = graph->offset[n], count = graph->offset[n + 1] - first, from = whole->offset[share->origin[n]];
+        for (int64_t e = 0; e < count; e++)
+            graph->neighbour[first + e] = share->local[whole->neighbour[from + e]];
+        if (whole->weight && count > 0) {
+            memcpy(graph->weight + first, whole->weight + from, (size_t)count * sizeof *graph->weight);
+            memcpy(graph->relative + first, whole->relative + from, (size_t)count * sizeof *graph->relative);
+        }
+    }
     return graph;
 failed:
     graph->share = NULL; /* the caller's */

@@ -299,14 +299,14 @@ static void gather_weighted(const struct inmo_gather *job, int32_t begin, int32_
         int32_t v = asked(job, n);
         int is_user = v < graph->users, first = 1;
         int64_t at = graph->offset[v], stop = graph->offset[v + 1];
-        uint32_t own = (uint32_t)(is_user ? v : v - graph->users);
+        uint32_t own = (uint32_t)inmo_graph_number(graph, v);
         uint32_t key = is_user ? job->drop.key_user_rows : job->drop.key_item_rows;
         do {
             if (terms.count == LIST || terms.pieces == MOST_PIECES)
                 sum_listed(job, &terms, carry);
             for (; at < stop && terms.count < LIST; at++) {
                 int32_t w = graph->neighbour[at], row = job->position ? job->position[w] : w;
-                uint32_t other = (uint32_t)(is_user ? w - graph->users : w);
+                uint32_t other = (uint32_t)inmo_graph_number(graph, w);
                 if (row < 0 ||
                     !inmo_drop_keeps(key, job->drop.threshold, is_user ? own : other, is_user ? other : own))
                     continue;

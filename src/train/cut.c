@@ -25,8 +25,6 @@ enum inmo_status inmo_cut_check(const struct inmo_train_options *options, struct
         return inmo_fail(error, INMO_USAGE,
                          "`popularity`: found %g, expected 0 for mf with the loss bpr on several ranks",
                          options->popularity);
-    if (options->from)
-        return inmo_fail(error, INMO_USAGE, "`from`: a warm start is not possible on several ranks");
     return INMO_OK;
 }
 
@@ -173,11 +171,6 @@ enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_h
     struct inmo_svd *svd = NULL;
     int with_halo = inmo_steps_over_graph(stepper->kind) || stepper->loss->names_all;
     enum inmo_status status;
-    if (stepper->binding.graph->weight) {
-        inmo_free(cut);
-        return inmo_fail(error, INMO_UNSUPPORTED,
-                         "the interactions have weights, which several ranks cannot train with; one can");
-    }
     if (!cut)
         return inmo_fail_memory(error, "the cut of the graph");
     stepper->cut = cut;

@@ -220,16 +220,25 @@ static enum inmo_status make_losses(struct inmo_stepper *stepper, const struct i
     return status;
 }
 
+/* Zeros for each row of parameters. Other ranks' rows take no memory until they are fetched. */
+static float *make_rows(const struct inmo_stepper *stepper)
+{
+    size_t dim = (size_t)stepper->binding.dim;
+    float *rows = inmo_alloc_zero((size_t)stepper->parameter_rows * dim, sizeof *rows);
+    if (rows)
+        inmo_share_release(stepper->graph, rows, dim * sizeof *rows, stepper->binding.row_of_node);
+    return rows;
+}
+
 static enum inmo_status make_buffers(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     const struct inmo_train_options *options = stepper->options;
     const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
-    size_t dim = (size_t)stepper->binding.dim, places = (size_t)stepper->places;
-    size_t size = (size_t)stepper->parameter_rows * dim;
-    stepper->parameter = inmo_alloc_zero(size, sizeof(float));
-    stepper->m = inmo_alloc_zero(size, sizeof(float));
-    stepper->root = inmo_alloc_zero(size, sizeof(float));
+    size_t places = (size_t)stepper->places;
+    stepper->parameter = make_rows(stepper);
+    stepper->m = make_rows(stepper);
+    stepper->root = make_rows(stepper);
     stepper->dr = inmo_alloc(places * (size_t)stepper->width, sizeof(float));
     if (options->popularity != 0) {
         int keep = !backbone->needs_all || backbone->reads_output;
@@ -244,8 +253,6 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, struct inmo_e
     if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->term ||
         (provider->own_loss && !stepper->row_weight))
         return inmo_fail_memory(error, "training");
-    inmo_share_release(stepper->graph, stepper->m, dim * sizeof(float), stepper->binding.row_of_node);
-    inmo_share_release(stepper->graph, stepper->root, dim * sizeof(float), stepper->binding.row_of_node);
     if (!backbone->needs_all && provider->touches && !stepper->loss->names_all) {
         struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m,
                                    stepper->root};

@@ -7,6 +7,7 @@
  * struct inmo_trainer is the state between two steps; a checkpoint is that structure in a file. Time affects only
  * what is reported and when to stop, never what is computed. */
 #include "base/memory.h"
+#include "base/tensorfile.h"
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "loss/loss.h"
@@ -62,6 +63,13 @@ static enum inmo_status save_checkpoint(struct inmo_run *run, struct inmo_error 
     return path ? inmo_checkpoint_save(&run->trainer, path, error) : INMO_OK;
 }
 
+/* Steps have a graph of their own; of the data set, bpr's draw from the list of interactions and others nothing. */
+static void rest_data(const struct inmo_dataset *data)
+{
+    if (data->file)
+        inmo_tensorfile_rest(data->file);
+}
+
 static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *hooks, double *score,
                                  struct inmo_error *error)
 {
@@ -80,6 +88,7 @@ static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *
         status = inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
     if (run->trainer.learner->type->rest) /* the next validation has other vectors */
         inmo_scorer_rest(&run->scorer);
+    rest_data(run->trainer.data);
     run->valid_seconds = inmo_now() - begin;
     return status;
 }
@@ -303,6 +312,7 @@ static enum inmo_status set_up(struct inmo_run *run, struct inmo_error *error)
     if (status || trainer->learner->type->fit)
         return status;
     status = set_up_steps(run, error);
+    rest_data(trainer->data);
     if (!status && run->first_stage)
         status = save_checkpoint(run, error); /* from here on a resumed run skips the first stage */
     else if (!status && trainer->options->resume)

@@ -5,6 +5,7 @@
 #include "base/lapack.h"
 #include "base/memory.h"
 #include "base/tensorfile_layout.h"
+#include "train/cut.h"
 
 #include <cblas.h>
 #include <inttypes.h>
@@ -183,6 +184,16 @@ done:
     return status;
 }
 
+static enum inmo_status check_alike(const struct inmo_warm *warm, const char *path, struct inmo_error *error)
+{
+    uint64_t first = warm->fingerprint;
+    inmo_ranks_broadcast(0, &first, sizeof first);
+    return first == warm->fingerprint
+               ? INMO_OK
+               : inmo_fail(error, INMO_INPUT, "all ranks must be alike: `from`: %s is not the model that rank 0 has",
+                           path);
+}
+
 enum inmo_status inmo_warm_open(const struct inmo_dataset *data, const struct inmo_train_options *options,
                                 const struct inmo_hooks *hooks, struct inmo_warm *warm, struct inmo_error *error)
 {
@@ -212,7 +223,10 @@ enum inmo_status inmo_warm_open(const struct inmo_dataset *data, const struct in
         warm->fingerprint =
             XXH3_64bits_withSeed(warm->model->tensor[n].data, (size_t)inmo_tensor_bytes(&warm->model->tensor[n]),
                                  warm->fingerprint + (uint64_t)warm->epochs);
-    return INMO_OK;
+    status = check_alike(warm, options->from, error);
+    if (status)
+        inmo_warm_close(warm);
+    return status;
 }
 
 void inmo_warm_tell(const struct inmo_warm *warm, const struct inmo_hooks *hooks)
@@ -277,36 +291,55 @@ static enum inmo_status fit_turn(int64_t count, int dim, const float *start, con
     return status;
 }
 
-/* Turns the rows that the earlier model does not have. row (rows): its row for each of the stepper's, or -1. */
-static enum inmo_status turn_fresh(const struct inmo_warm *warm, struct inmo_stepper *stepper, const int32_t *row,
-                                   struct inmo_error *error)
+/* The turn that takes the start's rows to those of the earlier model. theirs (rows of all ranks): its row for each,
+ * or -1; all: the starting parameters. */
+static enum inmo_status find_turn(const struct inmo_warm *warm, int dim, const float *all, const int32_t *theirs,
+                                  float *turn, struct inmo_error *error)
 {
-    int dim = stepper->binding.dim;
     size_t wide = (size_t)dim;
-    int64_t at = 0;
+    int64_t at = 0, rows = warm->kept + warm->fresh;
     float *start = inmo_alloc((size_t)warm->kept * wide, sizeof *start);
     float *trained = inmo_alloc((size_t)warm->kept * wide, sizeof *trained);
-    float *turn = inmo_alloc(wide * wide, sizeof *turn), *turned = inmo_alloc(wide, sizeof *turned);
-    enum inmo_status status =
-        start && trained && turn && turned ? INMO_OK : inmo_fail_memory(error, "a warm start");
-    for (int32_t r = 0; r < stepper->binding.rows && !status; r++)
-        if (row[r] >= 0) {
-            memcpy(start + (size_t)at * wide, stepper->parameter + (size_t)r * wide, wide * sizeof *start);
-            memcpy(trained + (size_t)at++ * wide, warm->model->parameter + (size_t)row[r] * wide,
+    enum inmo_status status = start && trained ? INMO_OK : inmo_fail_memory(error, "a warm start");
+    for (int64_t r = 0; r < rows && !status; r++)
+        if (theirs[r] >= 0) {
+            memcpy(start + (size_t)at * wide, all + (size_t)r * wide, wide * sizeof *start);
+            memcpy(trained + (size_t)at++ * wide, warm->model->parameter + (size_t)theirs[r] * wide,
                    wide * sizeof *trained);
         }
     if (!status)
         status = fit_turn(at, dim, start, trained, turn, error);
+    inmo_free(trained);
+    inmo_free(start);
+    return status;
+}
+
+/* Turns the rows that the earlier model does not have. row: its row for each of the stepper's, or -1; theirs: for
+ * each of all ranks'. Of several ranks the first has all rows for a moment and finds the turn. */
+static enum inmo_status turn_fresh(const struct inmo_warm *warm, struct inmo_stepper *stepper, const int32_t *row,
+                                   const int32_t *theirs, struct inmo_error *error)
+{
+    int dim = stepper->binding.dim, first = inmo_own_rank() == 0;
+    size_t wide = (size_t)dim;
+    float *turn = inmo_alloc(wide * wide, sizeof *turn), *turned = inmo_alloc(wide, sizeof *turned);
+    float *all = stepper->cut && first ? inmo_alloc((size_t)inmo_cut_rows(stepper) * wide, sizeof *all) : NULL;
+    enum inmo_status status =
+        turn && turned && (all || !stepper->cut || !first) ? INMO_OK : inmo_fail_memory(error, "a warm start");
+    if (!status && stepper->cut)
+        inmo_cut_collect(stepper, stepper->parameter, all);
+    if (!status && first)
+        status = find_turn(warm, dim, all ? all : stepper->parameter, theirs, turn, error);
+    if (!status)
+        inmo_ranks_broadcast(0, turn, wide * wide * sizeof *turn);
     for (int32_t r = 0; r < stepper->binding.rows && !status; r++)
         if (row[r] < 0) {
             float *mine = stepper->parameter + (size_t)r * wide;
             cblas_sgemv(CblasRowMajor, CblasTrans, dim, dim, 1, turn, dim, mine, 1, 0, turned, 1);
             memcpy(mine, turned, wide * sizeof *mine);
         }
+    inmo_free(all);
     inmo_free(turned);
     inmo_free(turn);
-    inmo_free(trained);
-    inmo_free(start);
     return status;
 }
 
@@ -314,25 +347,30 @@ enum inmo_status inmo_warm_copy(struct inmo_warm *warm, struct inmo_stepper *ste
 {
     const struct inmo_model *model = warm->model;
     const struct inmo_provider *provider = model->kind->provider;
+    const struct inmo_graph *whole = inmo_graph_whole(stepper->graph);
+    const struct inmo_binding *all = stepper->cut ? &stepper->cut->whole : &stepper->binding;
     struct inmo_model_binding bound = {0};
     size_t dim = (size_t)stepper->binding.dim, rows = (size_t)stepper->binding.rows;
-    int32_t *row = inmo_alloc(rows, sizeof *row);
+    int32_t *row = inmo_alloc(rows, sizeof *row), *theirs = inmo_alloc((size_t)all->rows, sizeof *theirs);
     enum inmo_status status =
-        row ? inmo_model_bind(model, stepper->graph, &warm->data.users, &warm->data.items, &bound, error)
-            : inmo_fail_memory(error, "a warm start");
+        row && theirs ? inmo_model_bind(model, whole, &warm->data.users, &warm->data.items, &bound, error)
+                      : inmo_fail_memory(error, "a warm start");
     if (status)
         goto done;
     warm->kept = 0;
-    for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* v: the data set's numbers, not training's */
-        int32_t r = inmo_stepper_row(stepper, v);
+    for (int32_t v = 0; v < whole->nodes; v++) { /* v: the data set's numbers, not training's */
+        int32_t node = inmo_graph_place(whole, v), here = inmo_stepper_row(stepper, v);
+        int32_t r = all->row_of_node ? all->row_of_node[node] : node;
+        if (here >= 0)
+            row[here] = bound.row_of_node[v];
         if (r >= 0) {
-            row[r] = bound.row_of_node[v];
-            warm->kept += row[r] >= 0;
+            theirs[r] = bound.row_of_node[v];
+            warm->kept += theirs[r] >= 0;
         }
     }
-    warm->fresh = (int64_t)rows - warm->kept;
+    warm->fresh = all->rows - warm->kept;
     if (warm->fresh > 0 && strcmp(stepper->options->start, "spectral") == 0)
-        status = turn_fresh(warm, stepper, row, error);
+        status = turn_fresh(warm, stepper, row, theirs, error);
     if (status)
         goto done;
     for (size_t r = 0; r < rows; r++)
@@ -343,8 +381,10 @@ enum inmo_status inmo_warm_copy(struct inmo_warm *warm, struct inmo_stepper *ste
            (size_t)provider->extra_rows * dim * sizeof(float));
     memcpy((float *)inmo_stepper_weights(stepper), model->own,
            (size_t)(stepper->parameter_rows - stepper->provider_rows) * dim * sizeof(float));
+    inmo_share_release(stepper->graph, stepper->parameter, dim * sizeof(float), stepper->binding.row_of_node);
 done:
     inmo_model_unbind(&bound);
+    inmo_free(theirs);
     inmo_free(row);
     return status;
 }

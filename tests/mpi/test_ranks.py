@@ -229,14 +229,39 @@ def test_what_cannot_be_cut_is_refused_before_anything_is_read(tmp_path, options
     assert done.returncode == 2 and named in done.stderr and "nowhere" not in done.stderr
 
 
-def test_weights_are_refused_on_several_ranks(tmp_path):
-    inmo("synth", "-o", tmp_path / "log.tsv", "--interactions", 6000, "--seed", 4, "-q")
-    lines = (tmp_path / "log.tsv").read_text().splitlines()
-    (tmp_path / "weighted.tsv").write_text("".join(f"{line}\t{1 + n % 3}\n" for n, line in enumerate(lines)))
-    inmo("prepare", tmp_path / "weighted.tsv", "-o", tmp_path / "data", "--columns", "user,item,weight", "-q")
-    done = train(tmp_path / "data", tmp_path / "model", SHORT, ranks=2, check=False)
-    assert done.returncode != 0 and "have weights, which several ranks cannot train with" in done.stderr, done.stderr
-    assert not (tmp_path / "model").exists()
+@pytest.fixture(scope="session")
+def weighted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("weighted")
+    inmo("synth", "-o", folder / "log.tsv", "--interactions", 6000, "--seed", 4, "-q")
+    lines = (folder / "log.tsv").read_text().splitlines()
+    (folder / "weighted.tsv").write_text("".join(f"{line}\t{1 + n * n % 7}\n" for n, line in enumerate(lines)))
+    inmo("prepare", folder / "weighted.tsv", "-o", folder / "data", "--columns", "user,item,weight", "-q")
+    inmo("prepare", folder / "log.tsv", "-o", folder / "plain", "--columns", "user,item", "-q")
+    return folder
+
+
+@pytest.mark.parametrize("case", ["default", "templates", "unordered", "lightgcn", "inmo-mf", "paper-inmo-lightgcn"])
+def test_weights_of_interactions(weighted, tmp_path, case):
+    train(weighted / "data", tmp_path / "one", CASES[case], threads=2)
+    train(weighted / "data", tmp_path / "three", CASES[case], ranks=3)
+    assert filecmp.cmp(tmp_path / "one", tmp_path / "three", shallow=False)
+    train(weighted / "plain", tmp_path / "plain", CASES[case])
+    parameters = [inmo("export", tmp_path / name, "-o", "-", "--format", "tsv").stdout for name in ("one", "plain")]
+    assert parameters[0] != parameters[1]
+
+
+@pytest.mark.parametrize("case", ["default", "templates", "lightgcn", "mf", "paper-inmo-lightgcn"])
+def test_a_warm_start(data, reference, tmp_path, case):
+    """From a model of three quarters of the users: the other rows are turned into the space of its vectors."""
+    log = (data.parent / "log.tsv").read_text().splitlines()
+    (tmp_path / "earlier.tsv").write_text("".join(line + "\n" for line in log if int(line.split()[0][1:]) % 4))
+    inmo("prepare", tmp_path / "earlier.tsv", "-o", tmp_path / "earlier", "--split", "100/0/0", "-q")
+    inmo("prepare", data.parent / "log.tsv", "-o", tmp_path / "later", "--split", "90/10/0", "-q")
+    train(tmp_path / "earlier", tmp_path / "first", CASES[case])
+    options = [*CASES[case], "--from", tmp_path / "first", "--from-epochs", "2"]
+    train(tmp_path / "later", tmp_path / "one", options, threads=2)
+    train(tmp_path / "later", tmp_path / "three", options, ranks=3)
+    assert filecmp.cmp(tmp_path / "one", tmp_path / "three", shallow=False)
 
 
 def two_kinds(first, second):

@@ -148,6 +148,8 @@ static void inmo_begin(struct inmo_provider_state *state, const float *weights, 
                                      ? (float)(state->scale[v] / inmo_graph_mean(graph, v))
                                      : state->scale[v];
         }
+        if (state->back) /* the mean weight of a neighbour elsewhere is known there */
+            inmo_share_refresh(graph, state->back, sizeof *state->back, NULL);
         state->scale_alpha = moment->alpha;
         state->scale_dropout = moment->dropout;
     }
