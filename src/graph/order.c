@@ -142,33 +142,32 @@ enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, 
     return INMO_OK;
 }
 
-enum inmo_status inmo_order_restore(const struct inmo_graph *graph, int width, float *rows,
-                                    struct inmo_error *error)
+enum inmo_status inmo_order_rows(int32_t count, const int32_t *from, int width, float *rows,
+                                 struct inmo_error *error)
 {
     size_t size = (size_t)width * sizeof *rows;
-    enum inmo_status status = INMO_OK;
-    uint8_t *done;
-    float *kept;
-    if (!graph->origin)
-        return INMO_OK;
-    done = inmo_alloc_zero((size_t)graph->nodes, 1);
-    kept = inmo_alloc((size_t)width, sizeof *kept);
-    if (!done || !kept)
-        status = inmo_fail_memory(error, "the order of the nodes");
-    /* Follows the cycles of the permutation: place[v] holds the row of v. */
-    for (int32_t start = 0; !status && start < graph->nodes; start++) {
-        int32_t v = start;
+    uint8_t *done = inmo_alloc_zero((size_t)count, 1);
+    float *kept = inmo_alloc((size_t)width, sizeof *kept);
+    enum inmo_status status = done && kept ? INMO_OK : inmo_fail_memory(error, "the order of the nodes");
+    for (int32_t start = 0; !status && start < count; start++) {
+        int32_t n = start;
         if (done[start])
             continue;
         memcpy(kept, rows + (size_t)start * (size_t)width, size);
-        for (; graph->place[v] != start; v = graph->place[v]) {
-            memcpy(rows + (size_t)v * (size_t)width, rows + (size_t)graph->place[v] * (size_t)width, size);
-            done[v] = 1;
+        for (; from[n] != start; n = from[n]) { /* along the cycle */
+            memcpy(rows + (size_t)n * (size_t)width, rows + (size_t)from[n] * (size_t)width, size);
+            done[n] = 1;
         }
-        memcpy(rows + (size_t)v * (size_t)width, kept, size);
-        done[v] = 1;
+        memcpy(rows + (size_t)n * (size_t)width, kept, size);
+        done[n] = 1;
     }
     inmo_free(kept);
     inmo_free(done);
     return status;
+}
+
+enum inmo_status inmo_order_restore(const struct inmo_graph *graph, int width, float *rows,
+                                    struct inmo_error *error)
+{
+    return graph->origin ? inmo_order_rows(graph->nodes, graph->place, width, rows, error) : INMO_OK;
 }

@@ -18,6 +18,9 @@ enum inmo_status inmo_order_find(const struct inmo_graph *graph, const char *ord
 enum inmo_status inmo_graph_order(struct inmo_graph **graph, const char *order, const struct inmo_hooks *hooks,
                                   struct inmo_error *error);
 
+/* Permutes rows (count, width) in place: row n becomes what row from[n] was. */
+enum inmo_status inmo_order_rows(int32_t count, const int32_t *from, int width, float *rows,
+                                 struct inmo_error *error);
 /* Moves the rows of all nodes, (nodes, width), from the numbers of a renumbered graph back to the original ones, in
  * place. */
 enum inmo_status inmo_order_restore(const struct inmo_graph *graph, int width, float *rows,

@@ -120,8 +120,7 @@ struct inmo_provider {
                        double l2, float *de);
     /* de has the shape of forward's result and may be overwritten. */
     struct inmo_gradient (*backward)(struct inmo_provider_state *state, const struct inmo_rows *rows, float *de);
-    /* Between two steps, or in one when e is read no more: gives back the memory of what only steps need
-     * (inmo_release). NULL: keeps it. */
+    /* Between two steps: gives back the memory of what only steps need (inmo_release). NULL: keeps it. */
     void (*rest)(struct inmo_provider_state *state);
 };
 

@@ -112,8 +112,6 @@ static double all_nodes(struct inmo_stepper *stepper, const struct inmo_grouping
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
     e = provider->forward(stepper->provider, stepper->parameter, NULL);
     r = backbone->forward(stepper->backbone, e, rows);
-    if (backbone->needs_all && provider->rest)
-        provider->rest(stepper->provider); /* nobody reads e any more */
     if (stepper->item_scale && stepper->read)
         r = memcpy(stepper->read, r, (size_t)rows->count * bytes);
     if (stepper->item_scale)

@@ -256,48 +256,71 @@ static void parts_restored(struct inmo_learner *learner, int64_t step)
         inmo_lazy_restore(&stepper->lazy, inmo_stepper_updates(stepper, step));
 }
 
-/* Copies the parameters of the nodes that the model has, and sets which node each row belongs to. from NULL: the
- * parameters are on another rank, and the model's are not set. */
-static enum inmo_status copy_parameters(const struct inmo_stepper *stepper, const float *from, const int32_t *node,
-                                        struct inmo_model *model, struct inmo_error *error)
+/* Sets for each row of the model its node and its row among the stepper's, of all ranks; what is left of row gets the
+ * rows that the model does not have. Returns how many the model has. */
+static int32_t list_rows(const struct inmo_stepper *stepper, const int32_t *node, int32_t *node_of_row, int32_t *row)
 {
-    const struct inmo_provider *provider = model->kind->provider;
-    size_t dim = (size_t)model->dim, extra = (size_t)provider->extra_rows;
-    size_t weights = weights_of(stepper);
     const struct inmo_graph *graph = inmo_graph_whole(stepper->graph);
     const int32_t *row_of_node = stepper->cut ? stepper->cut->whole.row_of_node : stepper->row_of_node;
-    int32_t rows = 0, bound = stepper->cut ? stepper->cut->whole.rows : stepper->binding.rows;
-    int32_t *node_of_row = inmo_alloc((size_t)bound, sizeof *node_of_row);
-    float *parameter = inmo_alloc(((size_t)bound + extra) * dim, sizeof *parameter);
-    float *own = inmo_alloc(weights, sizeof *own);
-    if (!node_of_row || !parameter || !own) {
-        inmo_free(own);
-        inmo_free(parameter);
-        inmo_free(node_of_row);
-        return inmo_fail_memory(error, "the model");
-    }
+    int32_t rows = 0, left = stepper->cut ? stepper->cut->whole.rows : stepper->binding.rows;
     for (int32_t v = 0; v < graph->nodes; v++) { /* v: the data set's numbers, not training's */
         int32_t r = inmo_graph_place(graph, v);
         r = row_of_node ? row_of_node[r] : r;
-        if (node[v] < 0 || r < 0)
+        if (r >= 0 && node[v] < 0)
+            row[--left] = r;
+        if (r < 0 || node[v] < 0)
             continue;
         node_of_row[rows] = node[v];
-        if (from)
-            memcpy(parameter + (size_t)rows * dim, from + (size_t)r * dim, dim * sizeof *parameter);
-        rows++;
+        row[rows++] = r;
     }
+    return rows;
+}
+
+/* Gives the model the parameters of its nodes. from: the stepper's, of all ranks; NULL: they are on another rank, and
+ * the model's are not set. *collected: NULL, or from itself, which the model takes over. */
+static enum inmo_status hand_over(const struct inmo_stepper *stepper, const float *from, float **collected,
+                                  const int32_t *node, struct inmo_model *model, struct inmo_error *error)
+{
+    const struct inmo_provider *provider = model->kind->provider;
+    size_t dim = (size_t)model->dim, extra = (size_t)provider->extra_rows * dim * sizeof *from;
+    size_t weights = weights_of(stepper);
+    int32_t rows, bound = stepper->cut ? stepper->cut->whole.rows : stepper->binding.rows;
+    int32_t *row = inmo_alloc((size_t)bound, sizeof *row);
+    int32_t *node_of_row = inmo_alloc((size_t)bound, sizeof *node_of_row);
+    float *own = inmo_alloc(weights, sizeof *own), *parameter = *collected;
+    enum inmo_status status = INMO_OK;
+    if (!parameter)
+        parameter = inmo_alloc(((size_t)bound + (size_t)provider->extra_rows) * dim, sizeof *parameter);
+    if (!row || !node_of_row || !own || !parameter) {
+        status = inmo_fail_memory(error, "the model");
+        goto done;
+    }
+    rows = list_rows(stepper, node, node_of_row, row);
+    if (*collected)
+        status = inmo_order_rows(bound, row, model->dim, parameter, error);
+    if (status)
+        goto done;
+    for (int32_t r = 0; from && !*collected && r < rows; r++)
+        memcpy(parameter + (size_t)r * dim, from + (size_t)row[r] * dim, dim * sizeof *from);
     if (from)
-        memcpy(parameter + (size_t)rows * dim, from + (size_t)bound * dim, extra * dim * sizeof *parameter);
+        memmove(parameter + (size_t)rows * dim, from + (size_t)bound * dim, extra);
     if (weights > 0)
         memcpy(own, from + (size_t)stepper->provider_rows * dim, weights * sizeof *own);
     model->rows = rows;
     model->own = own;
     model->parameter = parameter;
-    if (provider->templates)
+    own = parameter = *collected = NULL;
+    if (provider->templates) { /* else every node has a row, in order */
         model->node_of_row = node_of_row;
-    else
-        inmo_free(node_of_row); /* every node has a row, in order */
-    return INMO_OK;
+        node_of_row = NULL;
+    }
+done:
+    if (parameter != *collected)
+        inmo_free(parameter);
+    inmo_free(own);
+    inmo_free(node_of_row);
+    inmo_free(row);
+    return status;
 }
 
 static enum inmo_status parts_export(struct inmo_learner *learner, const float *parameter, struct inmo_model **out,
@@ -309,6 +332,7 @@ static enum inmo_status parts_export(struct inmo_learner *learner, const float *
     float *collected = NULL;
     int32_t *node = inmo_alloc((size_t)parts->graph->nodes, sizeof *node);
     enum inmo_status status = node ? INMO_OK : inmo_fail_memory(error, "the model");
+    inmo_stepper_end(parts->stepper);
     if (!status)
         status = inmo_export_model(setup->exported, setup->options, setup->kind, node, &model, error);
     if (!status && parts->stepper->cut && inmo_own_rank() == 0) {
@@ -318,7 +342,8 @@ static enum inmo_status parts_export(struct inmo_learner *learner, const float *
     if (!status && parts->stepper->cut)
         inmo_cut_collect(parts->stepper, parameter, collected);
     if (!status)
-        status = copy_parameters(parts->stepper, parts->stepper->cut ? collected : parameter, node, model, error);
+        status =
+            hand_over(parts->stepper, parts->stepper->cut ? collected : parameter, &collected, node, model, error);
     if (!status && parts->shown)
         keep_stage(parts, model->own);
     if (!status) {

@@ -205,6 +205,14 @@ void inmo_stepper_rest(struct inmo_stepper *stepper)
         inmo_release(stepper->read, 0, size);
 }
 
+void inmo_stepper_end(struct inmo_stepper *stepper)
+{
+    size_t size = (size_t)stepper->parameter_rows * (size_t)stepper->binding.dim * sizeof(float);
+    inmo_stepper_rest(stepper);
+    inmo_release(stepper->m, 0, size);
+    inmo_release(stepper->root, 0, size);
+}
+
 void inmo_stepper_catch_up(struct inmo_stepper *stepper)
 {
     if (stepper->lazy.touched)

@@ -111,5 +111,7 @@ double inmo_stepper_run(struct inmo_stepper *stepper, int64_t step, double alpha
 void inmo_stepper_catch_up(struct inmo_stepper *stepper);
 /* Between two steps: gives back the memory of what only steps need. */
 void inmo_stepper_rest(struct inmo_stepper *stepper);
+/* The same after the last step, whose moments nobody will read. */
+void inmo_stepper_end(struct inmo_stepper *stepper);
 
 #endif

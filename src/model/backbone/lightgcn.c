@@ -125,20 +125,6 @@ static void propagate(const struct inmo_graph *graph, int dim, const float *x, i
     inmo_gather_fetching(&job);
 }
 
-static void rest_half(struct inmo_backbone_state *state)
-{
-    size_t bytes = (size_t)state->graph->nodes * (size_t)state->dim * sizeof(float) / 2;
-    for (int b = 0; state->half && b < half_buffers(state); b++)
-        inmo_release(state->half[b], 0, bytes);
-}
-
-/* Whether a step has all nodes, by owner, and is long enough for what one half of it has written to be given back to
- * the system during the other. A rank has all of its fetched rows beside its own: that is when memory is short. */
-static int rests_in_step(const struct inmo_backbone_state *state)
-{
-    return state->graph->share && state->graph->share->names_all;
-}
-
 /* Forward in half precision: z^0 .. z^{K-1} are rounded, sums and the result are not. */
 static void forward_half(struct inmo_backbone_state *state, const float *e, const struct inmo_rows *rows)
 {
@@ -186,8 +172,6 @@ static float *lightgcn_forward(struct inmo_backbone_state *state, const float *e
     float mean = 1 / (float)(layers + 1);
     if (state->half) {
         forward_half(state, e, rows);
-        if (rests_in_step(state))
-            rest_half(state);
         return state->r;
     }
     for (int l = 1; l < layers; l++)
@@ -231,7 +215,7 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     float *w = state->z[0], *next = state->half ? NULL : state->z[1];
     uint32_t *half = state->half ? state->half[0] : NULL, *next_half = state->half ? state->half[1] : NULL;
     /* A batch of all nodes has its dr by owner; of any other, every rank has all of it. */
-    int gathers = rests_in_step(state);
+    int gathers = graph->share && graph->share->names_all;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++) {
         float factor = graph->inverse_root_degree[rows->node[n]];
@@ -277,10 +261,6 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
         }
     }
     add_rows(graph, rows, dim, mean, dr, w);
-    if (gathers) {
-        rest_half(state);
-        inmo_release(state->scaled, 0, (size_t)state->most_rows * (size_t)dim * sizeof(float));
-    }
     return w;
 }
 
@@ -289,7 +269,8 @@ static void lightgcn_rest(struct inmo_backbone_state *state)
     size_t row = (size_t)state->dim * sizeof(float), nodes = (size_t)state->graph->nodes;
     for (int b = 0; b < state->buffers; b++)
         inmo_release(state->z[b], 0, nodes * row);
-    rest_half(state);
+    for (int b = 0; state->half && b < half_buffers(state); b++)
+        inmo_release(state->half[b], 0, nodes * row / 2);
     inmo_release(state->r, 0, (size_t)state->most_rows * row);
     inmo_release(state->scaled, 0, (size_t)state->most_rows * row);
 }
