@@ -150,9 +150,11 @@ def predicted(interactions, ranks, rate, share, cores, all_half):
         sent = (fetched * DIM * of_a_row + (groups + 1 / ranks) * NEGATIVES * row * (ranks - 1)
                 + 2 * batch * groups / GROUPS * row * (1 - 1 / ranks) + batch / ranks * 24 * (ranks - 1))
     network = network_seconds(sent, rate, ranks, exchanges(interactions, ranks), 1 / COPY_RATE) if ranks > 1 else 0
-    start = 12 * training + 2 * row * nodes
-    train = (nodes / ranks * 26 * DIM + fetched * 2 * row + 12 * training / ranks
-             + 4 * training + nodes * (row + 20))
+    # The graph twice while it is put in order, beside the mapped list; once beside singular vectors, of which a rank has
+    # its own three times (both blocks, the result, and where it goes), and 32 columns of all.
+    vectors = 3 * row * nodes / ranks + 128 * max(users, items) if ranks > 1 else 2 * row * nodes
+    start = max(20 * training, 12 * training + vectors)
+    train = nodes / ranks * 26 * DIM + fetched * 2 * row + 12 * training / ranks + nodes * (row + 20)
     return STEPS * computing, STEPS * network, 1e-9 * start, 1e-9 * train
 
 

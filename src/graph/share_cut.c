@@ -180,7 +180,8 @@ static struct inmo_graph *make_local(struct inmo_share *share, int32_t users, in
     if (!graph->neighbour || (whole->weight && (!graph->weight || !graph->relative)))
         goto failed;
     for (int32_t n = 0; n < nodes; n++) {
-        int64_t first = graph->offset[n], count = graph->offset[n + 1] - first, from = whole->offset[share->origin[n]];
+        int64_t first = graph->offset[n], count = graph->offset[n + 1] - first,
+                from = whole->offset[share->origin[n]];
         for (int64_t e = 0; e < count; e++)
             graph->neighbour[first + e] = share->local[whole->neighbour[from + e]];
         if (whole->weight && count > 0) {

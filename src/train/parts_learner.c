@@ -256,9 +256,10 @@ static void parts_restored(struct inmo_learner *learner, int64_t step)
         inmo_lazy_restore(&stepper->lazy, inmo_stepper_updates(stepper, step));
 }
 
-/* Sets for each row of the model its node and its row among the stepper's, of all ranks; what is left of row gets the
- * rows that the model does not have. Returns how many the model has. */
-static int32_t list_rows(const struct inmo_stepper *stepper, const int32_t *node, int32_t *node_of_row, int32_t *row)
+/* Sets for each row of the model its node and its row among the stepper's, of all ranks; what is left of row gets
+ * the rows that the model does not have. Returns how many the model has. */
+static int32_t list_rows(const struct inmo_stepper *stepper, const int32_t *node, int32_t *node_of_row,
+                         int32_t *row)
 {
     const struct inmo_graph *graph = inmo_graph_whole(stepper->graph);
     const int32_t *row_of_node = stepper->cut ? stepper->cut->whole.row_of_node : stepper->row_of_node;
@@ -276,8 +277,8 @@ static int32_t list_rows(const struct inmo_stepper *stepper, const int32_t *node
     return rows;
 }
 
-/* Gives the model the parameters of its nodes. from: the stepper's, of all ranks; NULL: they are on another rank, and
- * the model's are not set. *collected: NULL, or from itself, which the model takes over. */
+/* Gives the model the parameters of its nodes. from: the stepper's, of all ranks; NULL: they are on another rank,
+ * and the model's are not set. *collected: NULL, or from itself, which the model takes over. */
 static enum inmo_status hand_over(const struct inmo_stepper *stepper, const float *from, float **collected,
                                   const int32_t *node, struct inmo_model *model, struct inmo_error *error)
 {

@@ -190,8 +190,8 @@ static enum inmo_status check_alike(const struct inmo_warm *warm, const char *pa
     inmo_ranks_broadcast(0, &first, sizeof first);
     return first == warm->fingerprint
                ? INMO_OK
-               : inmo_fail(error, INMO_INPUT, "all ranks must be alike: `from`: %s is not the model that rank 0 has",
-                           path);
+               : inmo_fail(error, INMO_INPUT,
+                           "all ranks must be alike: `from`: %s is not the model that rank 0 has", path);
 }
 
 enum inmo_status inmo_warm_open(const struct inmo_dataset *data, const struct inmo_train_options *options,
