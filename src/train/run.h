@@ -1,4 +1,4 @@
-/* run.h - one pass of training on its way, for train.c (the loop) and finish.c (its model). */
+/* run.h - one pass of training on its way, for set_up.c, train.c (the loop) and finish.c (its model). */
 #ifndef INMO_TRAIN_RUN_H
 #define INMO_TRAIN_RUN_H
 
@@ -46,6 +46,14 @@ static inline double inmo_run_alpha_after(const struct inmo_trainer *trainer, in
 {
     return trainer->alpha > 0 ? trainer->alpha : inmo_alpha_reached(trainer->options, epoch);
 }
+
+/* set_up.c: allocates everything before the first step, and resumes if it is asked to. */
+enum inmo_status inmo_run_set_up(struct inmo_run *run, struct inmo_error *error);
+void inmo_run_tear_down(struct inmo_run *run);
+/* Writes a checkpoint, if there are any. */
+enum inmo_status inmo_run_save(struct inmo_run *run, struct inmo_error *error);
+/* Gives back what was read of the data set: steps have a graph of their own, and only bpr draws from the list. */
+void inmo_run_rest_data(const struct inmo_run *run);
 
 /* finish.c: the model of what was trained, with walks and links beside its vectors. */
 enum inmo_status inmo_run_finish(struct inmo_run *run, struct inmo_model **out, struct inmo_error *error);

@@ -7,7 +7,6 @@
  * struct inmo_trainer is the state between two steps; a checkpoint is that structure in a file. Time affects only
  * what is reported and when to stop, never what is computed. */
 #include "base/memory.h"
-#include "base/tensorfile.h"
 #include "base/threads.h"
 #include "eval/validate.h"
 #include "loss/loss.h"
@@ -19,15 +18,9 @@
 #include "train/run.h"
 #include "train/settings.h"
 #include "train/trainer.h"
-#include "train/warm.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
-#include <xxhash.h>
-
-enum { VALIDATION_K = 20 };
 
 /* The epochs to train: a second pass ends where the first was best. */
 static int32_t epochs_of(const struct inmo_run *run)
@@ -56,20 +49,6 @@ static void show(struct inmo_run *run, int always)
     inmo_report_progress(run->hooks, &progress);
 }
 
-static enum inmo_status save_checkpoint(struct inmo_run *run, struct inmo_error *error)
-{
-    const char *path = run->trainer.options->checkpoint;
-    run->last_saved = inmo_now();
-    return path ? inmo_checkpoint_save(&run->trainer, path, error) : INMO_OK;
-}
-
-/* Steps have a graph of their own; of the data set, bpr's draw from the list of interactions and others nothing. */
-static void rest_data(const struct inmo_dataset *data)
-{
-    if (data->file)
-        inmo_tensorfile_rest(data->file);
-}
-
 static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *hooks, double *score,
                                  struct inmo_error *error)
 {
@@ -88,7 +67,7 @@ static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *
         status = inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
     if (run->trainer.learner->type->rest) /* the next validation has other vectors */
         inmo_scorer_rest(&run->scorer);
-    rest_data(run->trainer.data);
+    inmo_run_rest_data(run);
     run->valid_seconds = inmo_now() - begin;
     return status;
 }
@@ -205,7 +184,7 @@ static enum inmo_status train_loop(struct inmo_run *run, struct inmo_error *erro
         while (!status && trainer->step < end) {
             struct asked asked = ask(run);
             if (asked.stop) {
-                status = save_checkpoint(run, error);
+                status = inmo_run_save(run, error);
                 if (!status)
                     status = inmo_fail(error, INMO_INTERRUPTED, "training stopped on request in epoch %d",
                                        trainer->epoch + 1);
@@ -218,7 +197,7 @@ static enum inmo_status train_loop(struct inmo_run *run, struct inmo_error *erro
             status = take_step(run, error);
             if (!status && options->checkpoint &&
                 inmo_ranks_agree(inmo_now() - run->last_saved > options->checkpoint_seconds))
-                status = save_checkpoint(run, error);
+                status = inmo_run_save(run, error);
             show(run, 0);
         }
         if (!status)
@@ -228,107 +207,6 @@ static enum inmo_status train_loop(struct inmo_run *run, struct inmo_error *erro
     if (!status && !run->stopped)
         run->stopped = "epochs";
     return status;
-}
-
-static enum inmo_status set_up_validation(struct inmo_run *run, struct inmo_error *error)
-{
-    const struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_dataset *data = trainer->data;
-    enum inmo_status status;
-    if (inmo_csr_count(&data->valid) == 0)
-        return inmo_beside_start(trainer->options, trainer->learner, run->warm->model, NULL, run->hooks,
-                                 &run->scorer, &run->beside, error);
-    status = inmo_validation_new(&data->valid, &data->train, VALIDATION_K, !inmo_kind_offers_unchosen(run->kind),
-                                 &run->validation, error);
-    if (!status)
-        inmo_validation_sample(run->validation, trainer->options->valid_users, trainer->options->seed);
-    if (!status)
-        status = inmo_scorer_make(&run->scorer, trainer->learner->model, trainer->learner->bound, 0, error);
-    if (!status)
-        status = inmo_beside_start(trainer->options, trainer->learner, run->warm->model, run->validation,
-                                   run->hooks, &run->scorer, &run->beside, error);
-    return status;
-}
-
-/* Sets up what a run by steps needs besides the learner: fingerprint, record, and the best epoch's parameters. */
-static enum inmo_status set_up_steps(struct inmo_run *run, struct inmo_error *error)
-{
-    struct inmo_trainer *trainer = &run->trainer;
-    const struct inmo_block *block = &trainer->learner->block;
-    enum inmo_status status = inmo_trainer_fingerprint(trainer->data, trainer->learner->graph, trainer->options,
-                                                       &trainer->fingerprint, error);
-    if (status)
-        return status;
-    trainer->fingerprint += run->warm->fingerprint; /* of another warm start is another run */
-    if (trainer->before)                            /* the same choice, too */
-        trainer->fingerprint = XXH3_64bits_withSeed(trainer->before, strlen(trainer->before), trainer->fingerprint);
-    trainer->steps_per_epoch = trainer->learner->steps_per_epoch;
-    if (!run->validation && run->pass->before)
-        return INMO_OK;
-    if (!run->validation) {
-        inmo_note(run->hooks, INMO_WARNING,
-                  "%s, so nothing says when to stop: all %d epochs will be run and the last one kept%s",
-                  run->warm->model ? "nothing is new since the earlier model, and what it knows cannot validate"
-                                   : "the data set has no validation part",
-                  inmo_trainer_epochs(trainer),
-                  run->warm->model ? "" : "; `hold-out` 0.1 lets training hold one out");
-        return INMO_OK;
-    }
-    trainer->best = inmo_alloc(inmo_block_size(block), sizeof(float));
-    if (!trainer->best)
-        return inmo_fail_memory(error, "training");
-    inmo_learner_copy(trainer->learner, block->parameter, trainer->best);
-    return INMO_OK;
-}
-
-/* Resumes from the checkpoint, if there is one. */
-static enum inmo_status resume(struct inmo_run *run, struct inmo_error *error)
-{
-    struct inmo_trainer *trainer = &run->trainer;
-    const char *path = trainer->options->checkpoint;
-    enum inmo_status status = INMO_OK;
-    if (access(path, F_OK) == 0) {
-        status = inmo_checkpoint_load(trainer, path, error);
-        if (!status)
-            inmo_note(run->hooks, INMO_NOTE, "going on from %s: epoch %d, step %lld", path, trainer->epoch + 1,
-                      (long long)trainer->step);
-    } else if (errno != ENOENT) {
-        status = inmo_fail_errno(error, "read", path);
-    } else {
-        inmo_note(run->hooks, INMO_NOTE, "%s does not exist: starting anew", path);
-    }
-    return status;
-}
-
-/* Allocates everything before the first step. */
-static enum inmo_status set_up(struct inmo_run *run, struct inmo_error *error)
-{
-    struct inmo_trainer *trainer = &run->trainer;
-    struct inmo_learner_setup setup = {trainer->data, run->pass->exported, trainer->options, run->kind,
-                                       run->hooks,    run->first_stage,    run->warm};
-    enum inmo_status status = inmo_learner_type_of(run->kind)->create(&setup, &trainer->learner, error);
-    if (!status)
-        status = set_up_validation(run, error);
-    if (status || trainer->learner->type->fit)
-        return status;
-    status = set_up_steps(run, error);
-    rest_data(trainer->data);
-    if (!status && run->first_stage)
-        status = save_checkpoint(run, error); /* from here on a resumed run skips the first stage */
-    else if (!status && trainer->options->resume)
-        status = resume(run, error);
-    return status;
-}
-
-static void tear_down(struct inmo_run *run)
-{
-    inmo_scorer_close(&run->scorer);
-    inmo_validation_free(run->validation);
-    inmo_free(run->trainer.record);
-    inmo_free(run->trainer.best);
-    if (run->trainer.learner)
-        run->trainer.learner->type->destroy(run->trainer.learner);
-    inmo_model_free(run->first_stage);
 }
 
 static void fill_report(const struct inmo_run *run, struct inmo_train_report *report)
@@ -364,7 +242,7 @@ static enum inmo_status run_steps(struct inmo_run *run, struct inmo_error *error
 {
     enum inmo_status status = train_loop(run, error);
     if (!status && strcmp(run->stopped, "patience") != 0)
-        status = save_checkpoint(run, error); /* so that a later call can train further */
+        status = inmo_run_save(run, error); /* so that a later call can train further */
     if (!status)
         catch_up(&run->trainer); /* after the checkpoint: an uninterrupted run would not catch up here */
     return status;
@@ -405,7 +283,7 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
     if (run.kind->provider && run.kind->provider->frozen_from)
         status = inmo_first_stage_train(run.kind, data, options, hooks, &run.first_stage, error);
     if (!status)
-        status = set_up(&run, error);
+        status = inmo_run_set_up(&run, error);
     if (!status && run.warm->model && !pass->before)
         inmo_warm_tell(run.warm, hooks);
     if (!status)
@@ -415,7 +293,7 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
     if (!status)
         fill_report(&run, report);
 done:
-    tear_down(&run);
+    inmo_run_tear_down(&run);
     inmo_blas_release();
     return status;
 }
