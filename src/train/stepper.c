@@ -153,8 +153,6 @@ static enum inmo_status start_parameters(struct inmo_stepper *stepper, const str
             kind->head->start(stepper->width, inmo_key(options->seed, INMO_STREAM_HEAD_INIT),
                               (float *)inmo_stepper_head(stepper));
     }
-    inmo_share_release(stepper->graph, stepper->parameter, (size_t)dim * sizeof(float),
-                       stepper->binding.row_of_node);
     inmo_svd_free(svd);
     inmo_free(number);
     return status;

@@ -251,7 +251,7 @@ def test_weights_of_interactions(weighted, tmp_path, case):
 
 
 @pytest.mark.parametrize("case", ["default", "templates", "lightgcn", "mf", "paper-inmo-lightgcn"])
-def test_a_warm_start(data, reference, tmp_path, case):
+def test_a_warm_start(data, tmp_path, case):
     """From a model of three quarters of the users: the other rows are turned into the space of its vectors."""
     log = (data.parent / "log.tsv").read_text().splitlines()
     (tmp_path / "earlier.tsv").write_text("".join(line + "\n" for line in log if int(line.split()[0][1:]) % 4))
