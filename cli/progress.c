@@ -22,7 +22,7 @@ static volatile sig_atomic_t stop_asked;
 static struct {
     int quiet, terminal, bar_shown, times;
     volatile sig_atomic_t may_end;
-    char stage[64];
+    char stage[64], unit[16];         /* a run of `reproduce` gives all its stages one name */
     double first_done, first_seconds; /* where the stage began: a resumed training does not start at 0 */
     double last_line;                 /* when the last plain line was written */
 } state;
@@ -159,13 +159,14 @@ static void draw_bar(const struct inmo_progress *progress, const char *details)
 
 static void on_progress(void *context, const struct inmo_progress *progress)
 {
-    const char *stage = progress->stage ? progress->stage : "working";
+    const char *stage = progress->stage ? progress->stage : "working", *unit = progress->unit ? progress->unit : "";
     char details[256];
     double time = now();
 
     (void)context;
-    if (strncmp(stage, state.stage, sizeof state.stage - 1)) {
+    if (strncmp(stage, state.stage, sizeof state.stage - 1) || strncmp(unit, state.unit, sizeof state.unit - 1)) {
         snprintf(state.stage, sizeof state.stage, "%s", stage);
+        snprintf(state.unit, sizeof state.unit, "%s", unit);
         state.first_done = progress->done;
         state.first_seconds = progress->seconds;
     }

@@ -96,6 +96,66 @@ static void test_both_directions(void **state)
     inmo_graph_free(graph);
 }
 
+static void same_rows(const struct inmo_graph *outline, const struct inmo_graph *graph, int32_t begin, int32_t end)
+{
+    for (int32_t v = begin; v < end; v++) {
+        int64_t degree = inmo_graph_degree(graph, v);
+        assert_int_equal(inmo_graph_degree(outline, v), degree);
+        assert_memory_equal(inmo_graph_row(outline, v), inmo_graph_row(graph, v), (size_t)degree * sizeof(int32_t));
+        assert_true(outline->inverse_root_degree[v] == graph->inverse_root_degree[v]);
+    }
+}
+
+/* The rows that an outline reads from the list are those of the graph, also after both are renumbered. */
+static void test_outline(void **state)
+{
+    enum { USERS = 30, ITEMS = 20, NODES = USERS + ITEMS };
+    static const int32_t begin[2] = {7, USERS + 3}, end[2] = {19, NODES}, none[2] = {4, USERS};
+    struct inmo_graph *graph = random_graph_of(USERS, ITEMS, 0.15, 1), *outline = NULL, *other = NULL,
+                      *turned = NULL;
+    int32_t *column = inmo_alloc((size_t)graph->edges, sizeof *column), node[NODES], scratch[ITEMS];
+    struct inmo_csr list = {USERS, ITEMS, graph->offset, column, NULL};
+    struct inmo_graph_source source = {&list, NULL};
+    struct inmo_error error = {0};
+    (void)state;
+    for (int64_t e = 0; e < graph->edges; e++)
+        column[e] = graph->neighbour[e] - USERS;
+    for (int32_t v = 0; v < NODES; v++)
+        node[v] = v < USERS ? (v * 7 + 2) % USERS : USERS + (v * 3 + 1) % ITEMS;
+    for (long allowed = 0; !outline; allowed++) {
+        enum inmo_status status;
+        inmo_alloc_fail_after(allowed);
+        status = inmo_graph_outline(source, &outline, &error);
+        inmo_alloc_fail_after(-1);
+        assert_int_equal(status, outline ? INMO_OK : INMO_MEMORY);
+    }
+    same_rows(outline, graph, 0, NODES); /* one rank has all stretches */
+    must(inmo_graph_renumber(graph, node, &turned, &error));
+    for (long allowed = 0; !other; allowed++) {
+        enum inmo_status status;
+        inmo_alloc_fail_after(allowed);
+        status = inmo_graph_renumber(outline, node, &other, &error);
+        inmo_alloc_fail_after(-1);
+        assert_int_equal(status, other ? INMO_OK : INMO_MEMORY);
+    }
+    same_rows(other, turned, 0, NODES);
+    for (int renumbered = 0; renumbered < 2; renumbered++) {
+        struct inmo_graph *some = renumbered ? other : outline, *all = renumbered ? turned : graph;
+        must(inmo_graph_fill(some, begin, end, &error));
+        for (int side = 0; side < 2; side++)
+            same_rows(some, all, begin[side], end[side]);
+        must(inmo_graph_fill(some, none, none, &error));
+        for (int32_t u = 0; u < USERS; u++)
+            assert_memory_equal(inmo_graph_read_user(some, u, scratch), inmo_graph_row(all, u),
+                                (size_t)inmo_graph_degree(all, u) * sizeof(int32_t));
+    }
+    inmo_free(column);
+    inmo_graph_free(turned);
+    inmo_graph_free(other);
+    inmo_graph_free(outline);
+    inmo_graph_free(graph);
+}
+
 /* ---- Singular value decomposition ----------------------------------------------------------------------- */
 
 static void check_svd(const struct inmo_graph *graph, int rank, int normalised)
@@ -357,12 +417,19 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_union),           cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_both_directions), cmocka_unit_test(test_svd),
-        cmocka_unit_test(test_svd_repeats),     cmocka_unit_test(test_normalised_svd),
-        cmocka_unit_test(test_simple_rules),    cmocka_unit_test(test_svd_rules),
-        cmocka_unit_test(test_page_rank),       cmocka_unit_test(test_random_rule),
-        cmocka_unit_test(test_choice),          cmocka_unit_test(test_whole_shares),
+        cmocka_unit_test(test_union),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_both_directions),
+        cmocka_unit_test(test_outline),
+        cmocka_unit_test(test_svd),
+        cmocka_unit_test(test_svd_repeats),
+        cmocka_unit_test(test_normalised_svd),
+        cmocka_unit_test(test_simple_rules),
+        cmocka_unit_test(test_svd_rules),
+        cmocka_unit_test(test_page_rank),
+        cmocka_unit_test(test_random_rule),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_whole_shares),
         cmocka_unit_test(test_out_of_memory),
     };
     inmo_set_threads(1); /* where a test asks for nothing else: small loops are slow at two on a busy machine */

@@ -110,7 +110,7 @@ double inmo_graph_strength(const struct inmo_graph *graph, int32_t node)
     return sum;
 }
 
-static void fill_degrees(struct inmo_graph *graph)
+void inmo_graph_fill_degrees(struct inmo_graph *graph)
 {
     for (int32_t v = 0; v < graph->nodes; v++) {
         double degree = inmo_graph_strength(graph, v), count = (double)inmo_graph_degree(graph, v);
@@ -144,62 +144,76 @@ static void fill_edges(struct inmo_graph *graph, const struct inmo_csr *list, in
         }
 }
 
-/* Allocates a graph, without the arrays of a renumbered one; NULL if out of memory. */
-static struct inmo_graph *make_graph(int32_t users, int32_t items, int64_t edges, int weighted)
+static enum inmo_status check_nodes(int32_t users, int32_t items, struct inmo_error *error)
 {
-    struct inmo_graph *graph = inmo_alloc_zero(1, sizeof *graph);
+    int64_t nodes = (int64_t)users + items;
+    return nodes <= INT32_MAX ? INMO_OK
+                              : inmo_fail(error, INMO_INPUT, "%lld users and items; at most %d together",
+                                          (long long)nodes, INT32_MAX);
+}
+
+enum inmo_status inmo_graph_make(int32_t users, int32_t items, int64_t edges, int64_t entries, int weighted,
+                                 struct inmo_graph **out, struct inmo_error *error)
+{
+    struct inmo_graph *graph;
     size_t nodes = (size_t)users + (size_t)items;
+    enum inmo_status status = check_nodes(users, items, error);
+    if (status)
+        return status;
+    graph = inmo_alloc_zero(1, sizeof *graph);
     if (!graph)
-        return NULL;
+        return inmo_fail_memory(error, "the interaction graph");
     graph->users = users;
     graph->items = items;
     graph->nodes = (int32_t)nodes;
     graph->edges = edges;
     graph->offset = inmo_alloc(nodes + 1, sizeof *graph->offset);
-    graph->neighbour = inmo_alloc(2 * (size_t)edges, sizeof *graph->neighbour);
-    graph->weight = weighted ? inmo_alloc(2 * (size_t)edges, sizeof *graph->weight) : NULL;
-    graph->relative = weighted ? inmo_alloc(2 * (size_t)edges, sizeof *graph->relative) : NULL;
+    graph->neighbour = inmo_alloc((size_t)entries, sizeof *graph->neighbour);
+    graph->weight = weighted ? inmo_alloc((size_t)entries, sizeof *graph->weight) : NULL;
+    graph->relative = weighted ? inmo_alloc((size_t)entries, sizeof *graph->relative) : NULL;
     graph->inverse_degree = inmo_alloc(nodes, sizeof(float));
     graph->inverse_root_degree = inmo_alloc(nodes, sizeof(float));
     graph->root_degree = inmo_alloc(nodes, sizeof(float));
     if (!graph->offset || !graph->neighbour || !graph->inverse_degree || !graph->inverse_root_degree ||
         !graph->root_degree || (weighted && (!graph->weight || !graph->relative))) {
         inmo_graph_free(graph);
-        return NULL;
+        return inmo_fail_memory(error, "the interaction graph");
     }
-    return graph;
+    *out = graph;
+    return INMO_OK;
 }
 
 enum inmo_status inmo_graph_build(int32_t users, int32_t items, const struct inmo_csr *const *lists, size_t count,
                                   struct inmo_graph **out, struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
     struct inmo_graph *graph = NULL;
-    struct inmo_csr list = {0};
+    struct inmo_csr merged = {0};
+    const struct inmo_csr *list = &merged;
     int64_t *cursor = NULL;
-    size_t nodes = (size_t)users + (size_t)items;
+    enum inmo_status status = check_nodes(users, items, error);
 
-    if (nodes > INT32_MAX) {
-        status = inmo_fail(error, INMO_INPUT, "%zu users and items; at most %d together", nodes, INT32_MAX);
-        goto done;
-    }
-    status = inmo_csr_union(users, items, lists, count, &list, error);
+    if (count == 1 && lists[0]->offset && lists[0]->rows == users)
+        list = lists[0];
+    else if (!status)
+        status = inmo_csr_union(users, items, lists, count, &merged, error);
+    if (!status)
+        status = inmo_graph_make(users, items, inmo_csr_count(list), 2 * inmo_csr_count(list), list->weight != NULL,
+                                 &graph, error);
     if (status)
         goto done;
-    graph = make_graph(users, items, inmo_csr_count(&list), list.weight != NULL);
     cursor = inmo_alloc((size_t)items, sizeof *cursor);
-    if (!graph || !cursor) {
+    if (!cursor) {
         status = inmo_fail_memory(error, "the interaction graph");
         goto done;
     }
-    fill_edges(graph, &list, cursor);
-    fill_degrees(graph);
+    fill_edges(graph, list, cursor);
+    inmo_graph_fill_degrees(graph);
     *out = graph;
     graph = NULL;
 done:
     inmo_free(cursor);
     inmo_graph_free(graph);
-    inmo_csr_free(&list);
+    inmo_csr_free(&merged);
     return status;
 }
 
@@ -224,30 +238,43 @@ static void fill_side(const struct inmo_graph *graph, int32_t first, int32_t cou
 enum inmo_status inmo_graph_renumber(const struct inmo_graph *graph, const int32_t *node, struct inmo_graph **out,
                                      struct inmo_error *error)
 {
-    struct inmo_graph *made = make_graph(graph->users, graph->items, graph->edges, graph->weight != NULL);
+    int is_outline = graph->source.list != NULL;
+    struct inmo_graph *made = NULL;
     size_t nodes = (size_t)graph->nodes;
-    int64_t *cursor = inmo_alloc(nodes, sizeof *cursor);
-    if (made) {
-        made->place = inmo_alloc(nodes, sizeof *made->place);
-        made->origin = inmo_alloc(nodes, sizeof *made->origin);
-    }
-    if (!made || !cursor || !made->place || !made->origin) {
-        inmo_free(cursor);
-        inmo_graph_free(made);
-        return inmo_fail_memory(error, "the interaction graph");
+    int64_t *cursor = NULL;
+    enum inmo_status status =
+        inmo_graph_make(graph->users, graph->items, graph->edges, is_outline ? 0 : 2 * graph->edges,
+                        graph->weight != NULL, &made, error);
+    if (status)
+        return status;
+    made->place = inmo_alloc(nodes, sizeof *made->place);
+    made->origin = inmo_alloc(nodes, sizeof *made->origin);
+    cursor = inmo_alloc(nodes, sizeof *cursor);
+    if (!cursor || !made->place || !made->origin) {
+        status = inmo_fail_memory(error, "the interaction graph");
+        goto done;
     }
     memcpy(made->origin, node, nodes * sizeof *node);
+    made->source = graph->source;
     made->offset[0] = 0;
     for (int32_t v = 0; v < graph->nodes; v++) {
         made->place[node[v]] = v;
         made->offset[v + 1] = made->offset[v] + inmo_graph_degree(graph, node[v]);
     }
-    fill_side(graph, 0, graph->users, made, cursor);
-    fill_side(graph, graph->users, graph->items, made, cursor);
-    fill_degrees(made);
+    if (is_outline) {
+        status = inmo_graph_fill_own(made, error);
+    } else {
+        fill_side(graph, 0, graph->users, made, cursor);
+        fill_side(graph, graph->users, graph->items, made, cursor);
+    }
+    inmo_graph_fill_degrees(made);
+done:
     inmo_free(cursor);
-    *out = made;
-    return INMO_OK;
+    if (status)
+        inmo_graph_free(made);
+    else
+        *out = made;
+    return status;
 }
 
 void inmo_graph_free(struct inmo_graph *graph)

@@ -9,7 +9,8 @@
  *
  * in which only own nodes have neighbours, in the order of the whole graph, so that sums have the same bytes.
  * Halo nodes are in the order of the whole graph, so those of one owner are together and their rows are
- * received in place. Every rank sees the whole graph when it is cut, and so knows what the others need of it. */
+ * received in place. What the others need of a rank it knows by itself: its nodes with neighbours of theirs. The
+ * whole graph may be an outline (graph.h). */
 #ifndef INMO_GRAPH_SHARE_H
 #define INMO_GRAPH_SHARE_H
 
@@ -17,7 +18,7 @@
 #include "ranks/ranks.h"
 
 struct inmo_share {
-    const struct inmo_graph *whole;      // all nodes; its list of neighbours may be gone
+    const struct inmo_graph *whole;      // all nodes; its rows may be gone
     int32_t own_users, own_items;        /* the first of the local users and items */
     int32_t *user_cut, *item_cut;        // (ranks + 1) whole numbers: where the blocks begin
     int32_t *item_block, *item_rank;     // (ranks) which block of items a rank has, and back

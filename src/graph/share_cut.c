@@ -2,6 +2,7 @@
 #include "graph/share.h"
 
 #include "base/memory.h"
+#include "graph/stretch.h"
 
 #include <string.h>
 
@@ -56,18 +57,42 @@ static void cut_side(const struct inmo_graph *graph, int32_t first, int32_t end,
                                        before + (ends * next + ranks - 1) / ranks);
 }
 
+/* Counts the edges between blocks of users and of items, common (ranks, ranks); counted: (ranks, ranks, ranks)
+ * scratch. Each rank counts those of its stretch of users. */
+static void count_common(const struct inmo_share *share, int64_t *counted, int64_t *common)
+{
+    const struct inmo_graph *graph = share->whole;
+    int ranks = inmo_ranks(), cells = ranks * ranks;
+    int64_t *own = counted + (size_t)inmo_own_rank() * (size_t)cells;
+    int32_t end = inmo_stretch_first(graph->users, inmo_own_rank() + 1);
+    memset(own, 0, (size_t)cells * sizeof *own);
+    for (int32_t u = inmo_stretch_first(graph->users, inmo_own_rank()); u < end; u++) {
+        const int32_t *neighbour = inmo_graph_row(graph, u);
+        int64_t degree = inmo_graph_degree(graph, u);
+        int block = inmo_share_block(share->user_cut, ranks, u);
+        for (int64_t e = 0; e < degree; e++)
+            own[block * ranks + inmo_share_block(share->item_cut, ranks, neighbour[e])]++;
+    }
+    inmo_ranks_gather_even(counted, (size_t)cells * sizeof *counted);
+    memset(common, 0, (size_t)cells * sizeof *common);
+    for (int n = 0; n < ranks * cells; n++)
+        common[n % cells] += counted[n];
+}
+
 /* Gives each rank the block of items that has most edges to its users, the most first. */
 static enum inmo_status match_blocks(struct inmo_share *share, struct inmo_error *error)
 {
-    const struct inmo_graph *graph = share->whole;
     int ranks = inmo_ranks();
-    int64_t *common = inmo_alloc_zero((size_t)ranks * (size_t)ranks, sizeof *common);
-    if (!common)
+    size_t cells = (size_t)ranks * (size_t)ranks;
+    int64_t *common = inmo_alloc(cells, sizeof *common);
+    int64_t *counted = inmo_alloc((size_t)ranks * cells, sizeof *counted);
+    if (!common || !counted) {
+        inmo_free(counted);
+        inmo_free(common);
         return inmo_fail_memory(error, "the cut of the graph");
-    for (int p = 0; p < ranks; p++)
-        for (int32_t u = share->user_cut[p]; u < share->user_cut[p + 1]; u++)
-            for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++)
-                common[p * ranks + inmo_share_block(share->item_cut, ranks, graph->neighbour[e])]++;
+    }
+    count_common(share, counted, common);
+    inmo_free(counted);
     for (int p = 0; p < ranks; p++)
         share->item_block[p] = share->item_rank[p] = -1;
     for (int n = 0; n < ranks; n++) {
@@ -87,17 +112,18 @@ static enum inmo_status match_blocks(struct inmo_share *share, struct inmo_error
 }
 
 /* Marks in local (1) which nodes this rank needs. */
-static void mark(struct inmo_share *share, int with_halo)
+static void mark(struct inmo_share *share, const struct inmo_graph *graph, int with_halo)
 {
-    const struct inmo_graph *graph = share->whole;
     for (int32_t v = 0; v < graph->nodes; v++)
         share->local[v] = -1;
     for (int side = 0; side < 2; side++)
         for (int32_t v = inmo_share_begin(share, inmo_own_rank(), side);
              v < inmo_share_end(share, inmo_own_rank(), side); v++) {
+            const int32_t *neighbour = inmo_graph_row(graph, v);
+            int64_t degree = with_halo ? inmo_graph_degree(graph, v) : 0;
             share->local[v] = 1;
-            for (int64_t e = graph->offset[v]; with_halo && e < graph->offset[v + 1]; e++)
-                share->local[graph->neighbour[e]] = 1;
+            for (int64_t e = 0; e < degree; e++)
+                share->local[neighbour[e]] = 1;
         }
 }
 
@@ -122,23 +148,23 @@ static void number_side(struct inmo_share *share, int items, int32_t *halo, int3
 }
 
 /* Lists what the others need: a node that has a neighbour of theirs. Counts only while sent is NULL. */
-static void list_sent(struct inmo_share *share, int with_halo)
+static void list_sent(struct inmo_share *share, const struct inmo_graph *graph, int with_halo)
 {
-    const struct inmo_graph *graph = share->whole;
     int32_t count = 0;
     for (int rank = 0; rank < inmo_ranks(); rank++) {
         share->sent_begin[rank] = count;
         for (int side = 0; side < 2; side++) {
             for (int32_t v = inmo_share_begin(share, inmo_own_rank(), side);
-                 with_halo && rank != inmo_own_rank() && v < inmo_share_end(share, inmo_own_rank(), side); v++)
-                for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
-                    if (graph->neighbour[e] >= inmo_share_begin(share, rank, !side) &&
-                        graph->neighbour[e] < inmo_share_end(share, rank, !side)) {
-                        if (share->sent)
-                            share->sent[count] = share->local[v];
-                        count++;
-                        break;
-                    }
+                 with_halo && rank != inmo_own_rank() && v < inmo_share_end(share, inmo_own_rank(), side); v++) {
+                const int32_t *neighbour = inmo_graph_row(graph, v);
+                int64_t degree = inmo_graph_degree(graph, v), e = 0;
+                while (e < degree && !(neighbour[e] >= inmo_share_begin(share, rank, !side) &&
+                                       neighbour[e] < inmo_share_end(share, rank, !side)))
+                    e++;
+                if (e < degree && share->sent)
+                    share->sent[count] = share->local[v];
+                count += e < degree;
+            }
             if (side == 0)
                 share->sent_users[rank] = count - share->sent_begin[rank];
         }
@@ -147,9 +173,9 @@ static void list_sent(struct inmo_share *share, int with_halo)
 }
 
 /* The graph of the local nodes. */
-static struct inmo_graph *make_local(struct inmo_share *share, int32_t users, int32_t nodes, int with_halo)
+static struct inmo_graph *make_local(struct inmo_share *share, const struct inmo_graph *whole, int32_t users,
+                                     int32_t nodes, int with_halo)
 {
-    const struct inmo_graph *whole = share->whole;
     struct inmo_graph *graph = inmo_alloc_zero(1, sizeof *graph);
     int64_t ends = 0;
     if (!graph)
@@ -182,8 +208,9 @@ static struct inmo_graph *make_local(struct inmo_share *share, int32_t users, in
     for (int32_t n = 0; n < nodes; n++) {
         int64_t first = graph->offset[n], count = graph->offset[n + 1] - first,
                 from = whole->offset[share->origin[n]];
+        const int32_t *neighbour = inmo_graph_row(whole, share->origin[n]);
         for (int64_t e = 0; e < count; e++)
-            graph->neighbour[first + e] = share->local[whole->neighbour[from + e]];
+            graph->neighbour[first + e] = share->local[neighbour[e]];
         if (whole->weight && count > 0) {
             memcpy(graph->weight + first, whole->weight + from, (size_t)count * sizeof *graph->weight);
             memcpy(graph->relative + first, whole->relative + from, (size_t)count * sizeof *graph->relative);
@@ -237,10 +264,21 @@ static enum inmo_status list_runs(struct inmo_share *share, const struct inmo_gr
     return INMO_OK;
 }
 
+/* Reads the rows of own nodes into an outline that is a copy of the whole one. */
+static enum inmo_status read_own(const struct inmo_share *share, struct inmo_graph *mine, struct inmo_error *error)
+{
+    int own = inmo_own_rank();
+    int32_t begin[2] = {inmo_share_begin(share, own, 0), inmo_share_begin(share, own, 1)};
+    int32_t end[2] = {inmo_share_end(share, own, 0), inmo_share_end(share, own, 1)};
+    mine->neighbour = NULL;
+    return inmo_graph_fill(mine, begin, end, error);
+}
+
 enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, struct inmo_graph **local,
                                 struct inmo_error *error)
 {
     struct inmo_share *share = inmo_alloc_zero(1, sizeof *share);
+    struct inmo_graph mine = *whole; /* of an outline, with the rows of own nodes */
     size_t ranks = (size_t)inmo_ranks(), nodes = (size_t)whole->nodes;
     int32_t next = 0, users, own = inmo_own_rank();
     enum inmo_status status = INMO_OK;
@@ -271,21 +309,23 @@ enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, s
     status = match_blocks(share, error);
     if (!status && with_halo)
         status = inmo_share_refine(share, error);
+    if (!status && whole->source.list)
+        status = read_own(share, &mine, error);
     if (status)
         goto done;
     share->own_users = inmo_share_end(share, own, 0) - inmo_share_begin(share, own, 0);
     share->own_items = inmo_share_end(share, own, 1) - inmo_share_begin(share, own, 1);
-    mark(share, with_halo);
+    mark(share, &mine, with_halo);
     number_side(share, 0, share->halo_users, &next);
     users = share->halo_users[ranks] = next;
     number_side(share, 1, share->halo_items, &next);
     share->halo_items[ranks] = next;
-    list_sent(share, with_halo);
+    list_sent(share, &mine, with_halo);
     share->sent = inmo_alloc((size_t)share->sent_begin[ranks], sizeof *share->sent);
     share->sent_row = inmo_alloc((size_t)share->sent_begin[ranks], sizeof *share->sent_row);
     if (share->sent && share->sent_row) {
-        list_sent(share, with_halo);
-        *local = make_local(share, users, next, with_halo);
+        list_sent(share, &mine, with_halo);
+        *local = make_local(share, &mine, users, next, with_halo);
     }
     if (!share->sent || !share->sent_row || !*local)
         status = inmo_fail_memory(error, "the cut of the graph");
@@ -295,6 +335,8 @@ enum inmo_status inmo_share_cut(const struct inmo_graph *whole, int with_halo, s
         inmo_ranks_note_cut((int64_t)share->own_users + share->own_items, share->sent_begin[ranks],
                             (int64_t)next - share->own_users - share->own_items);
 done:
+    if (mine.neighbour != whole->neighbour)
+        inmo_free(mine.neighbour);
     if (status && *local) {
         inmo_graph_free(*local); /* and the share */
         *local = NULL;

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "graph/share.h"
+#include "graph/stretch.h"
 
 #include <string.h>
 
@@ -22,30 +23,29 @@ static void fill_owners(const struct inmo_share *share, uint8_t *owner)
         }
 }
 
-static int64_t first_count(const void *context, int rank)
-{
-    (void)context;
-    return (int64_t)sizeof(int64_t) * rank;
-}
-
 /* The rows that all ranks together fetch for a product: every node counts once for each other rank that has a
- * neighbour of it. Each rank looks at some of the nodes. */
+ * neighbour of it. Each rank looks at its stretches. */
 static int64_t count_fetched(const struct inmo_share *share, uint8_t *owner)
 {
     const struct inmo_graph *graph = share->whole;
-    int64_t part[MOST_RANKS], sum = 0, nodes = graph->nodes;
-    int32_t begin = (int32_t)(nodes * inmo_own_rank() / inmo_ranks()),
-            end = (int32_t)(nodes * (inmo_own_rank() + 1) / inmo_ranks());
+    int64_t part[MOST_RANKS], sum = 0;
     fill_owners(share, owner);
+    for (int items = 0; items < 2; items++) {
+        int32_t first = items ? graph->users : 0, count = items ? graph->items : graph->users;
+        int32_t begin = first + inmo_stretch_first(count, inmo_own_rank()),
+                end = first + inmo_stretch_first(count, inmo_own_rank() + 1);
 #pragma omp parallel for schedule(static, 4096) reduction(+ : sum) num_threads(inmo_threads())
-    for (int32_t v = begin; v < end; v++) {
-        uint32_t mask = 0;
-        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
-            mask |= 1u << owner[graph->neighbour[e]];
-        sum += __builtin_popcount(mask & ~(1u << owner[v]));
+        for (int32_t v = begin; v < end; v++) {
+            const int32_t *neighbour = inmo_graph_row(graph, v);
+            int64_t degree = inmo_graph_degree(graph, v);
+            uint32_t mask = 0;
+            for (int64_t e = 0; e < degree; e++)
+                mask |= 1u << owner[neighbour[e]];
+            sum += __builtin_popcount(mask & ~(1u << owner[v]));
+        }
     }
     part[inmo_own_rank()] = sum;
-    inmo_ranks_gather_cut(part, first_count, NULL);
+    inmo_ranks_gather_even(part, sizeof *part);
     sum = 0;
     for (int rank = 0; rank < inmo_ranks(); rank++)
         sum += part[rank];

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
-#include "ranks/ranks.h"
+#include "graph/stretch.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -21,12 +21,11 @@
 
 enum {
     EXTRA = 12,
-    STRETCHES = 16,
     PIECE = 32, /* columns that come together at once */
 };
 
 struct work {
-    float *gram;   // (STRETCHES, columns, columns)
+    float *gram;   // (INMO_STRETCHES, columns, columns)
     float *r;      // (columns, columns)
     float *turn;   // (columns, columns)
     float *piece;  // (users or items, PIECE) columns of all ranks' rows; NULL: there is one rank
@@ -45,36 +44,6 @@ void inmo_svd_free(struct inmo_svd *svd)
     inmo_free(svd);
 }
 
-/* The stretches of a rank are [first_stretch(rank), first_stretch(rank + 1)). */
-static int first_stretch(int rank)
-{
-    return (int)((int64_t)STRETCHES * rank / inmo_ranks());
-}
-
-/* Where stretch k of so many rows begins. */
-static int stretch_begin(int rows, int k)
-{
-    int64_t begin = (int64_t)k * ((rows + STRETCHES - 1) / STRETCHES);
-    return begin < rows ? (int)begin : rows;
-}
-
-int32_t inmo_svd_first(int32_t rows, int rank)
-{
-    return stretch_begin(rows, first_stretch(rank));
-}
-
-/* So many rows, of so many bytes. */
-struct rows {
-    int count;
-    size_t bytes;
-};
-
-static int64_t first_byte(const void *context, int rank)
-{
-    const struct rows *rows = context;
-    return (int64_t)((size_t)inmo_svd_first(rows->count, rank) * rows->bytes);
-}
-
 /* Some columns of some rows. */
 struct columns {
     int count, stride;
@@ -87,16 +56,19 @@ static void multiply(const struct inmo_graph *graph, int normalised, int of_item
 {
     int32_t first = of_items ? graph->users : 0, from_first = of_items ? 0 : graph->users;
     int32_t count = of_items ? graph->items : graph->users;
-    int32_t begin = inmo_svd_first(count, inmo_own_rank()), end = inmo_svd_first(count, inmo_own_rank() + 1);
+    int32_t begin = inmo_stretch_first(count, inmo_own_rank()),
+            end = inmo_stretch_first(count, inmo_own_rank() + 1);
 #pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
     for (int32_t n = begin; n < end; n++) {
         float *sum = out + (size_t)(n - begin) * (size_t)stride;
+        const int32_t *neighbour = inmo_graph_row(graph, first + n);
+        int64_t degree = inmo_graph_degree(graph, first + n);
         memset(sum, 0, (size_t)from.count * sizeof *sum);
-        for (int64_t e = graph->offset[first + n]; e < graph->offset[first + n + 1]; e++) {
-            const float *row = x + (size_t)(graph->neighbour[e] - from_first) * (size_t)from.stride;
-            float weight = normalised ? graph->inverse_root_degree[graph->neighbour[e]] : 1;
+        for (int64_t e = 0; e < degree; e++) {
+            const float *row = x + (size_t)(neighbour[e] - from_first) * (size_t)from.stride;
+            float weight = normalised ? graph->inverse_root_degree[neighbour[e]] : 1;
             if (graph->weight)
-                weight *= graph->weight[e];
+                weight *= graph->weight[graph->offset[first + n] + e];
             for (int j = 0; j < from.count; j++)
                 sum[j] += weight * row[j];
         }
@@ -110,17 +82,18 @@ static void multiply_own(const struct inmo_graph *graph, int normalised, int of_
                          float *out, float *piece)
 {
     int32_t count = of_items ? graph->users : graph->items;
-    int32_t begin = inmo_svd_first(count, inmo_own_rank()), end = inmo_svd_first(count, inmo_own_rank() + 1);
+    int32_t begin = inmo_stretch_first(count, inmo_own_rank()),
+            end = inmo_stretch_first(count, inmo_own_rank() + 1);
     if (inmo_ranks() == 1) {
         multiply(graph, normalised, of_items, x, (struct columns){columns, columns}, out, columns);
         return;
     }
     for (int first = 0; first < columns; first += PIECE) {
         int width = columns - first < PIECE ? columns - first : PIECE;
-        struct rows all = {count, (size_t)width * sizeof *piece};
+        size_t bytes = (size_t)width * sizeof *piece;
         for (int32_t n = begin; n < end; n++)
-            memcpy(piece + (size_t)n * (size_t)width, x + (size_t)(n - begin) * (size_t)columns + first, all.bytes);
-        inmo_ranks_gather_cut(piece, first_byte, &all);
+            memcpy(piece + (size_t)n * (size_t)width, x + (size_t)(n - begin) * (size_t)columns + first, bytes);
+        inmo_stretch_gather(piece, count, bytes);
         multiply(graph, normalised, of_items, piece, (struct columns){width, width}, out + first, columns);
     }
 }
@@ -128,25 +101,25 @@ static void multiply_own(const struct inmo_graph *graph, int normalised, int of_
 /* All rows of a, of which this rank has some; NULL without memory. */
 static float *assemble(int rows, int columns, const float *a)
 {
-    struct rows all = {rows, (size_t)columns * sizeof *a};
-    int64_t begin = first_byte(&all, inmo_own_rank()), size = first_byte(&all, inmo_own_rank() + 1) - begin;
+    size_t bytes = (size_t)columns * sizeof *a;
+    int begin = inmo_stretch_first(rows, inmo_own_rank()), end = inmo_stretch_first(rows, inmo_own_rank() + 1);
     float *whole = inmo_alloc((size_t)rows * (size_t)columns, sizeof *whole);
     if (!whole)
         return NULL;
-    memcpy((char *)whole + begin, a, (size_t)size);
-    inmo_ranks_gather_cut(whole, first_byte, &all);
+    memcpy((char *)whole + (size_t)begin * bytes, a, (size_t)(end - begin) * bytes);
+    inmo_stretch_gather(whole, rows, bytes);
     return whole;
 }
 
 /* Householder's QR of all rows, of which each rank keeps its own. */
 static enum inmo_status orthonormalise_whole(int rows, int columns, float *a, struct work *work)
 {
-    struct rows all = {rows, (size_t)columns * sizeof *a};
-    int64_t begin = first_byte(&all, inmo_own_rank()), size = first_byte(&all, inmo_own_rank() + 1) - begin;
+    size_t bytes = (size_t)columns * sizeof *a;
+    int begin = inmo_stretch_first(rows, inmo_own_rank()), end = inmo_stretch_first(rows, inmo_own_rank() + 1);
     float *whole = inmo_ranks() > 1 ? assemble(rows, columns, a) : a;
     enum inmo_status status = whole ? inmo_lapack_qr(rows, columns, whole, work->gram) : INMO_MEMORY;
     if (whole && whole != a) {
-        memcpy(a, (char *)whole + begin, (size_t)size);
+        memcpy(a, (char *)whole + (size_t)begin * bytes, (size_t)(end - begin) * bytes);
         inmo_free(whole);
     }
     return status;
@@ -159,16 +132,15 @@ static enum inmo_status orthonormalise_whole(int rows, int columns, float *a, st
 static enum inmo_status orthonormalise(int rows, int columns, float *a, struct work *work)
 {
     size_t width = (size_t)columns, size = width * width;
-    int failed = 0, own = first_stretch(inmo_own_rank()), end = first_stretch(inmo_own_rank() + 1);
-    int skipped = stretch_begin(rows, own); /* rows before this rank's */
-    struct rows grams = {STRETCHES, size * sizeof(float)};
+    int failed = 0, own = inmo_stretch_of(inmo_own_rank()), end = inmo_stretch_of(inmo_own_rank() + 1);
+    int skipped = inmo_stretch_begin(rows, own); /* rows before this rank's */
     enum inmo_status status;
     for (size_t n = 0; n < size; n++)
         work->r[n] = n / width == n % width;
     for (int pass = 0; pass < 2 && !failed; pass++) {
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int k = own; k < end; k++) {
-            int first = stretch_begin(rows, k), count = stretch_begin(rows, k + 1) - first;
+            int first = inmo_stretch_begin(rows, k), count = inmo_stretch_begin(rows, k + 1) - first;
             if (count > 0)
                 cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, columns, count, 1,
                             a + (size_t)(first - skipped) * width, columns, 0, work->gram + (size_t)k * size,
@@ -176,8 +148,8 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
             else
                 memset(work->gram + (size_t)k * size, 0, size * sizeof(float));
         }
-        inmo_ranks_gather_cut(work->gram, first_byte, &grams);
-        for (int k = 1; k < STRETCHES; k++)
+        inmo_stretch_gather(work->gram, INMO_STRETCHES, size * sizeof(float));
+        for (int k = 1; k < INMO_STRETCHES; k++)
             cblas_saxpy((int)size, 1, work->gram + (size_t)k * size, 1, work->gram, 1);
         failed = inmo_lapack_cholesky('U', columns, work->gram, columns, work->turn) != INMO_OK;
         for (size_t n = 0; n < width && !failed; n++)
@@ -188,7 +160,7 @@ static enum inmo_status orthonormalise(int rows, int columns, float *a, struct w
                     work->gram, columns, work->r, columns);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
         for (int k = own; k < end; k++) {
-            int first = stretch_begin(rows, k), count = stretch_begin(rows, k + 1) - first;
+            int first = inmo_stretch_begin(rows, k), count = inmo_stretch_begin(rows, k + 1) - first;
             if (count > 0)
                 cblas_strsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, count, columns, 1,
                             work->gram, columns, a + (size_t)(first - skipped) * width, columns);
@@ -222,12 +194,12 @@ static enum inmo_status iterate(const struct inmo_graph *graph, int normalised, 
 /* out (own rows, rank) = a (own rows, columns) times the first rank columns of b, or of its transpose. */
 static void turn(int rows, int columns, const float *a, const float *b, int transposed, int rank, float *out)
 {
-    int own = first_stretch(inmo_own_rank()), end = first_stretch(inmo_own_rank() + 1);
-    int skipped = stretch_begin(rows, own);
+    int own = inmo_stretch_of(inmo_own_rank()), end = inmo_stretch_of(inmo_own_rank() + 1);
+    int skipped = inmo_stretch_begin(rows, own);
 #pragma omp parallel for schedule(dynamic) num_threads(inmo_threads())
     for (int k = own; k < end; k++) {
-        size_t first = (size_t)(stretch_begin(rows, k) - skipped);
-        int count = stretch_begin(rows, k + 1) - stretch_begin(rows, k);
+        size_t first = (size_t)(inmo_stretch_begin(rows, k) - skipped);
+        int count = inmo_stretch_begin(rows, k + 1) - inmo_stretch_begin(rows, k);
         if (count > 0)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, count, rank, columns,
                         1, a + first * (size_t)columns, columns, b, columns, 0, out + first * (size_t)rank, rank);
@@ -236,8 +208,8 @@ static void turn(int rows, int columns, const float *a, const float *b, int tran
 
 static void start_random(const struct inmo_graph *graph, uint64_t key, size_t width, float *qi)
 {
-    int32_t begin = inmo_svd_first(graph->items, inmo_own_rank());
-    int32_t end = inmo_svd_first(graph->items, inmo_own_rank() + 1);
+    int32_t begin = inmo_stretch_first(graph->items, inmo_own_rank());
+    int32_t end = inmo_stretch_first(graph->items, inmo_own_rank() + 1);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t i = begin; i < end; i++) {
         size_t first = (size_t)(inmo_graph_origin(graph, graph->users + i) - graph->users) * width;
@@ -254,8 +226,8 @@ enum inmo_status inmo_svd_compute_own(const struct inmo_graph *graph, int rank, 
     int32_t least = graph->users < graph->items ? graph->users : graph->items;
     int32_t most = graph->users < graph->items ? graph->items : graph->users;
     int columns = rank + EXTRA < least ? rank + EXTRA : least, own = inmo_own_rank();
-    size_t users = (size_t)(inmo_svd_first(graph->users, own + 1) - inmo_svd_first(graph->users, own));
-    size_t items = (size_t)(inmo_svd_first(graph->items, own + 1) - inmo_svd_first(graph->items, own));
+    size_t users = (size_t)(inmo_stretch_first(graph->users, own + 1) - inmo_stretch_first(graph->users, own));
+    size_t items = (size_t)(inmo_stretch_first(graph->items, own + 1) - inmo_stretch_first(graph->items, own));
     size_t width = (size_t)columns;
     struct inmo_svd *svd = NULL;
     float *qu = NULL, *qi = NULL, *s = NULL, *z = NULL, *left = NULL;
@@ -269,7 +241,7 @@ enum inmo_status inmo_svd_compute_own(const struct inmo_graph *graph, int rank, 
     svd = inmo_alloc_zero(1, sizeof *svd);
     qu = inmo_alloc(users * width, sizeof *qu);
     qi = inmo_alloc(items * width, sizeof *qi);
-    work.gram = inmo_alloc(STRETCHES * width * width, sizeof(float));
+    work.gram = inmo_alloc(INMO_STRETCHES * width * width, sizeof(float));
     work.r = inmo_alloc(width * width, sizeof(float));
     work.turn = inmo_alloc(width * width, sizeof(float));
     work.piece = inmo_ranks() > 1 ? inmo_alloc((size_t)most * PIECE, sizeof(float)) : NULL;

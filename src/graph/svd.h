@@ -17,12 +17,10 @@ struct inmo_svd {
 enum inmo_status inmo_svd_compute(const struct inmo_graph *graph, int rank, int normalised, int iterations,
                                   uint64_t seed, const struct inmo_hooks *hooks, struct inmo_svd **svd,
                                   struct inmo_error *error);
-/* The same with the rows of this rank alone: u of users [first(users, own), first(users, own + 1)), v likewise. */
+/* The same with the rows of this rank's stretches alone (stretch.h). An outline of the graph has what it needs. */
 enum inmo_status inmo_svd_compute_own(const struct inmo_graph *graph, int rank, int normalised, int iterations,
                                       uint64_t seed, const struct inmo_hooks *hooks, struct inmo_svd **svd,
                                       struct inmo_error *error);
-/* The first of so many users or items whose rows a rank computes. */
-int32_t inmo_svd_first(int32_t rows, int rank);
 void inmo_svd_free(struct inmo_svd *svd);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "graph/stretch.h"
 #include "graph/svd.h"
 
 #include <math.h>
@@ -11,15 +12,40 @@
 
 enum { SVD_ITERATIONS = 8, PAGE_RANK_ITERATIONS = 200 };
 
-/* Σ over neighbours of 1 / degree, or of degree. */
-static double neighbour_sum(const struct inmo_graph *graph, int32_t v, int inverse)
+/* sum[v] = Σ_{w in N_v} value[w]. Each rank adds up the rows of its stretches. */
+static void add_neighbours(const struct inmo_graph *graph, const double *value, double *sum)
 {
-    double sum = 0;
-    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
-        double degree = (double)inmo_graph_degree(graph, graph->neighbour[e]);
-        sum += inverse ? 1 / degree : degree;
+    for (int side = 0; side < 2; side++) {
+        int32_t first = side ? graph->users : 0, count = side ? graph->items : graph->users;
+        int32_t end = inmo_stretch_first(count, inmo_own_rank() + 1);
+        for (int32_t n = inmo_stretch_first(count, inmo_own_rank()); n < end; n++) {
+            const int32_t *neighbour = inmo_graph_row(graph, first + n);
+            int64_t degree = inmo_graph_degree(graph, first + n);
+            sum[first + n] = 0;
+            for (int64_t e = 0; e < degree; e++)
+                sum[first + n] += value[neighbour[e]];
+        }
+        inmo_stretch_gather(sum + first, count, sizeof *sum);
     }
-    return sum;
+}
+
+/* Multiplies score by Σ over neighbours of 1 / degree, or of degree. */
+static enum inmo_status times_neighbours(const struct inmo_graph *graph, int inverse, double *score,
+                                         struct inmo_error *error)
+{
+    size_t nodes = (size_t)graph->nodes;
+    double *value = inmo_alloc(2 * nodes, sizeof *value);
+    if (!value)
+        return inmo_fail_memory(error, "the template scores");
+    for (int32_t v = 0; v < graph->nodes; v++) {
+        double degree = (double)inmo_graph_degree(graph, v);
+        value[v] = inverse && degree > 0 ? 1 / degree : degree;
+    }
+    add_neighbours(graph, value, value + nodes);
+    for (size_t v = 0; v < nodes; v++)
+        score[v] *= value[nodes + v];
+    inmo_free(value);
+    return INMO_OK;
 }
 
 /* factor holds the singular vectors F of one side, (count, rank). Writes the squared norm of column v of F F',
@@ -70,8 +96,7 @@ static enum inmo_status svd_scores(const struct inmo_graph *graph, int normalise
     }
     column_norms(graph, 0, graph->users, svd->u, svd->rank, m, score);
     column_norms(graph, graph->users, graph->items, svd->v, svd->rank, m, score);
-    for (int32_t v = 0; v < graph->nodes; v++)
-        score[v] *= neighbour_sum(graph, v, normalised);
+    status = times_neighbours(graph, normalised, score, error);
 done:
     inmo_free(m);
     inmo_svd_free(svd);
@@ -82,32 +107,33 @@ done:
 static enum inmo_status page_rank(const struct inmo_graph *graph, const struct inmo_hooks *hooks, double *score,
                                   struct inmo_error *error)
 {
-    double *next = inmo_alloc((size_t)graph->nodes, sizeof *next), nodes = graph->nodes, change = 1;
-    if (!next)
-        return inmo_fail_memory(error, "the page rank");
+    double *passed = inmo_alloc((size_t)graph->nodes, sizeof *passed), nodes = graph->nodes, change = 1;
+    double *sum = inmo_alloc((size_t)graph->nodes, sizeof *sum);
+    enum inmo_status status = passed && sum ? INMO_OK : inmo_fail_memory(error, "the page rank");
     for (int32_t v = 0; v < graph->nodes; v++)
         score[v] = 1 / nodes;
-    for (int k = 0; k < PAGE_RANK_ITERATIONS && change > 1e-12; k++) {
+    for (int k = 0; !status && k < PAGE_RANK_ITERATIONS && change > 1e-12; k++) {
         double stranded = 0;
         if (inmo_is_interrupted(hooks)) {
-            inmo_free(next);
-            return inmo_fail(error, INMO_INTERRUPTED, "stopped on request during the page rank");
+            status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request during the page rank");
+            break;
         }
         change = 0;
-        for (int32_t v = 0; v < graph->nodes; v++)
-            if (inmo_graph_degree(graph, v) == 0)
-                stranded += score[v];
         for (int32_t v = 0; v < graph->nodes; v++) {
-            double sum = 0;
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++)
-                sum += score[graph->neighbour[e]] / (double)inmo_graph_degree(graph, graph->neighbour[e]);
-            next[v] = 0.15 / nodes + 0.85 * (sum + stranded / nodes);
-            change += fabs(next[v] - score[v]);
+            int64_t degree = inmo_graph_degree(graph, v);
+            passed[v] = degree > 0 ? score[v] / (double)degree : 0;
+            stranded += degree > 0 ? 0 : score[v];
         }
-        memcpy(score, next, (size_t)graph->nodes * sizeof *next);
+        add_neighbours(graph, passed, sum);
+        for (int32_t v = 0; v < graph->nodes; v++) {
+            double next = 0.15 / nodes + 0.85 * (sum[v] + stranded / nodes);
+            change += fabs(next - score[v]);
+            score[v] = next;
+        }
     }
-    inmo_free(next);
-    return INMO_OK;
+    inmo_free(sum);
+    inmo_free(passed);
+    return status;
 }
 
 enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char *rule, int rank, uint64_t seed,
@@ -126,8 +152,8 @@ enum inmo_status inmo_template_scores(const struct inmo_graph *graph, const char
         else if (strcmp(rule, "random") == 0)
             score[v] = inmo_random_unit(inmo_random(key, (uint64_t)inmo_graph_origin(graph, v)));
         else
-            score[v] = neighbour_sum(graph, v, 1);
-    return INMO_OK;
+            score[v] = 1;
+    return strcmp(rule, "error-sort") == 0 ? times_neighbours(graph, 1, score, error) : INMO_OK;
 }
 
 struct ranked {

@@ -28,20 +28,23 @@ static enum inmo_status list_interactions(const struct inmo_binding *binding, st
     const struct inmo_graph *graph = binding->graph;
     int32_t rows = binding->user_rows, columns = binding->rows - rows;
     int64_t *offset = inmo_alloc((size_t)rows + 1, sizeof *offset), count = 0;
-    int32_t *column = NULL;
-    if (!offset)
-        return inmo_fail_memory(error, "the templates' interactions");
+    int32_t *column = NULL, *scratch = inmo_alloc((size_t)graph->items, sizeof *scratch);
     for (int fill = 0; fill < 2; fill++) {
-        if (fill && !(column = inmo_alloc((size_t)count, sizeof *column))) {
+        if (fill)
+            column = inmo_alloc((size_t)count, sizeof *column);
+        if (!offset || !scratch || (fill && !column)) {
+            inmo_free(scratch);
             inmo_free(offset);
             return inmo_fail_memory(error, "the templates' interactions");
         }
         count = 0;
         for (int32_t r = 0; r < rows; r++) {
             int32_t u = binding->node_of_row[r];
+            const int32_t *neighbour = inmo_graph_read_user(graph, u, scratch);
+            int64_t degree = inmo_graph_degree(graph, u);
             offset[r] = count;
-            for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
-                int32_t other = binding->row_of_node[graph->neighbour[e]];
+            for (int64_t e = 0; e < degree; e++) {
+                int32_t other = binding->row_of_node[neighbour[e]];
                 if (other >= 0) {
                     if (fill)
                         column[count] = other - rows;
@@ -51,6 +54,7 @@ static enum inmo_status list_interactions(const struct inmo_binding *binding, st
         }
         offset[rows] = count;
     }
+    inmo_free(scratch);
     *list = (struct inmo_csr){rows, columns, offset, column, NULL};
     return INMO_OK;
 }

@@ -50,6 +50,15 @@ void inmo_ranks_broadcast(int from, void *data, size_t bytes);
 void inmo_ranks_gather(void *data, struct inmo_parts parts, enum inmo_traffic_kind kind);
 /* The same where rank p has bytes [first(context, p), first(context, p + 1)). */
 void inmo_ranks_gather_cut(void *data, int64_t (*first)(const void *context, int rank), const void *context);
+/* The same where every rank has so many bytes. */
+static inline int64_t inmo_ranks_even(const void *bytes, int rank)
+{
+    return (int64_t) * (const size_t *)bytes * rank;
+}
+static inline void inmo_ranks_gather_even(void *data, size_t bytes)
+{
+    inmo_ranks_gather_cut(data, inmo_ranks_even, &bytes);
+}
 /* Every rank sends a part of out to each other one and receives a part of in from it. The part for itself is
  * copied. */
 void inmo_ranks_exchange(const void *out, struct inmo_parts sent, void *in, struct inmo_parts received,

@@ -2,6 +2,7 @@
 #include "train/cut.h"
 
 #include "base/memory.h"
+#include "graph/stretch.h"
 #include "model/readout.h"
 
 #include <string.h>
@@ -127,7 +128,7 @@ static enum inmo_status move_vectors(const struct inmo_share *share, int items, 
 {
     int32_t count = items ? share->whole->items : share->whole->users, skipped = items ? share->whole->users : 0;
     int ranks = inmo_ranks(), own = inmo_own_rank();
-    int32_t computed[2] = {inmo_svd_first(count, own), inmo_svd_first(count, own + 1)};
+    int32_t computed[2] = {inmo_stretch_first(count, own), inmo_stretch_first(count, own + 1)};
     int32_t owned[2] = {inmo_share_begin(share, own, items) - skipped, inmo_share_end(share, own, items) - skipped};
     int64_t bytes = rank * (int64_t)sizeof *from, *sent = inmo_alloc(2 * (size_t)ranks, sizeof *sent);
     *to = inmo_alloc((size_t)(owned[1] - owned[0]) * (size_t)rank, sizeof **to);
@@ -138,7 +139,7 @@ static enum inmo_status move_vectors(const struct inmo_share *share, int items, 
     for (int p = 0; p < ranks; p++) {
         int32_t theirs[2] = {inmo_share_begin(share, p, items) - skipped,
                              inmo_share_end(share, p, items) - skipped};
-        int32_t made[2] = {inmo_svd_first(count, p), inmo_svd_first(count, p + 1)};
+        int32_t made[2] = {inmo_stretch_first(count, p), inmo_stretch_first(count, p + 1)};
         struct stretch out = common(computed, theirs), in = common(owned, made);
         sent[p] = (out.first - computed[0]) * bytes;
         sent[ranks + p] = out.count * bytes;

@@ -41,18 +41,33 @@ static void parts_destroy(struct inmo_learner *learner)
     inmo_free(parts);
 }
 
+/* Walks and links start from histories, in the data set's numbers. */
+static int reads_histories(const struct parts *parts)
+{
+    return parts->setup.options->walks != 0 || parts->setup.options->links != 0;
+}
+
+/* Whether nobody reads all rows of training's graph, so that ranks have some of them each. */
+static int is_divided(const struct parts *parts, int renumbered)
+{
+    return inmo_ranks() > 1 && !parts->setup.data->train.weight &&
+           (!reads_histories(parts) || (renumbered && inmo_csr_count(&parts->setup.data->valid) > 0));
+}
+
 static enum inmo_status build_graphs(struct parts *parts, struct inmo_error *error)
 {
     const struct inmo_dataset *data = parts->setup.data;
     const struct inmo_train_options *options = parts->setup.options;
     const struct inmo_csr *lists[1] = {&data->train};
-    enum inmo_status status =
-        inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->graph, error);
-    if (!status && inmo_steps_over_graph(parts->setup.kind))
+    int renumbered = inmo_steps_over_graph(parts->setup.kind) && strcmp(options->order, "none") != 0;
+    enum inmo_status status;
+    if (is_divided(parts, renumbered))
+        status = inmo_graph_outline((struct inmo_graph_source){&data->train, data->file}, &parts->graph, error);
+    else
+        status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->graph, error);
+    if (!status && renumbered)
         status = inmo_graph_order(&parts->graph, options->order, parts->setup.hooks, error);
-    /* Walks and links start from histories, which are in the data set's numbers. */
-    if (!status && parts->graph->origin && (options->walks != 0 || options->links != 0) &&
-        inmo_csr_count(&data->valid) > 0)
+    if (!status && renumbered && reads_histories(parts) && inmo_csr_count(&data->valid) > 0)
         status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &parts->data_graph, error);
     return status;
 }
@@ -185,7 +200,7 @@ static enum inmo_status parts_create(const struct inmo_learner_setup *setup, str
         return status;
     }
     make_view(parts);
-    if (stepper->cut && (parts->data_graph || (setup->options->walks == 0 && setup->options->links == 0))) {
+    if (stepper->cut && (parts->data_graph || !reads_histories(parts))) {
         inmo_free(parts->graph->neighbour); /* each rank has its own nodes' */
         parts->graph->neighbour = NULL;
     }

@@ -87,6 +87,14 @@ def test_more_ranks_than_groups_of_users(data, reference, tmp_path):
     assert filecmp.cmp(tmp_path / "model", reference("templates"), shallow=False)
 
 
+@pytest.mark.parametrize("rule", ["error-sort", "error-sort-svd-norm", "page-rank", "random"])
+def test_templates_by_any_rule(data, tmp_path, rule):
+    options = [*CASES["templates"], "--template-rule", rule, "--epochs", "1"]
+    train(data, tmp_path / "one", options, threads=2)
+    train(data, tmp_path / "three", options, ranks=3)
+    assert filecmp.cmp(tmp_path / "one", tmp_path / "three", shallow=False)
+
+
 def test_rows_given_back_and_batches_in_rounds(tmp_path):
     """Neighbours' rows fill whole huge pages here, whose memory goes back to the system after each product; and a
     batch has more users than the ranks judge at once."""
