@@ -95,22 +95,20 @@ def cut(users, items, user, item, ranks):
 
 
 def rows(users, items, user, item, ranks):
-    """For each rank, how many rows it sends after a layer, and how many it receives."""
+    """For each rank, how many rows of items and of users it sends after a layer; and the rank of each item."""
     of_user, of_item = cut(users, items, user, item, ranks)
-    sent, received = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64)
-    for owner, reader in reads(user, item, of_user, of_item):
-        sent += np.bincount(owner, minlength=ranks)
-        received += np.bincount(reader, minlength=ranks)
-    return sent, received, of_item
+    return [np.bincount(owner, minlength=ranks) for owner, _ in reads(user, item, of_user, of_item)], of_item
 
 
 def predicted(folder, ranks, dim, negatives, batch):
     """Bytes that each rank sends in a step of inmo-lightgcn with the fast recipe and all templates."""
     users, items, user, item = interactions(folder)
-    sent, _, of_item = rows(users, items, user, item, ranks)
-    layers = sent * dim * (2 * (2 * LAYERS - 1) + 4 * 4)
+    (sent_items, sent_users), of_item = rows(users, items, user, item, ranks)
     steps = max(1, round(users / batch))
     in_batch, others, row = users / steps, ranks - 1, 4 * dim
+    sent = sent_items + sent_users
+    layers = dim * (sent * (2 * (2 * LAYERS - 1) + 2 * 4)  # halves; templates and de
+                    + 2 * 4 * (sent_items + sent_users / steps))  # r and its gradient
     groups = np.bincount(np.arange(GROUPS) * ranks // GROUPS if ranks < GROUPS else np.arange(GROUPS), minlength=ranks)
     loss = (negatives * np.bincount(of_item, minlength=ranks) / items * row * others  # drawn evenly, sent to all
             + groups * negatives * row * others  # sums of groups of users

@@ -47,8 +47,8 @@ def measure(options):
     ranks = report["ranks"]
     step = report["seconds_per_epoch"] * report["epochs"] / report["steps"]
     waited = [rank["layer_waited_per_step"] + rank["loss_waited_per_step"] for rank in ranks]
-    # As docs/cluster.md has it: five exchanges of halves and four of floats, and what the loss sends.
-    layers = max(max(rank["sent_rows"], rank["received_rows"]) for rank in ranks) * options.dim * (5 * 2 + 4 * 4)
+    # Nine exchanges of rows in a step (docs/cluster.md; cluster_bytes.py checks the program's count), and the loss's.
+    layers = max(rank["bytes_per_layer"] * max(1, rank["received_rows"] / rank["sent_rows"]) for rank in ranks) * 9
     loss = max(rank["loss_bytes"] for rank in ranks) / report["steps"]
     run = {"nodes": options.nodes, "rate": options.rate, "dim": options.dim, "order": options.order,
            "step": step, "computed": step - min(waited), "waited": min(waited), "bytes": layers + loss,
@@ -146,15 +146,19 @@ def predicted(interactions, ranks, rate, share, cores, all_half):
     row = 4 * DIM
     sent = 0
     if ranks > 1:
-        of_a_row = 2 * 5 + (2 if all_half else 4) * (3 + TEMPLATES)  # bytes of a dimension: layers; r, dr, de, templates
+        judged = 2 * (items + batch) / nodes  # rows of r and its gradient: those of items and of the batch's users
+        of_a_row = 2 * 5 + (2 if all_half else 4) * (1 + TEMPLATES + judged)  # bytes of a dimension: layers; de, templates
         sent = (fetched * DIM * of_a_row + (groups + 1 / ranks) * NEGATIVES * row * (ranks - 1)
                 + 2 * batch * groups / GROUPS * row * (1 - 1 / ranks) + batch / ranks * 24 * (ranks - 1))
     network = network_seconds(sent, rate, ranks, exchanges(interactions, ranks), 1 / COPY_RATE) if ranks > 1 else 0
-    # The graph twice while it is put in order, beside the mapped list; once beside singular vectors, of which a rank has
-    # its own three times (both blocks, the result, and where it goes), and 32 columns of all.
+    # Numbers of each node, twice while nodes are put in order, as are the rank's rows of the graph; then they are beside
+    # singular vectors, of which a rank has its own three times (both blocks, the result, and where it goes), and 32
+    # columns of all.
     vectors = 3 * row * nodes / ranks + 128 * max(users, items) if ranks > 1 else 2 * row * nodes
-    start = max(20 * training, 12 * training + vectors)
-    train = nodes / ranks * 26 * DIM + fetched * 2 * row + 12 * training / ranks + nodes * (row + 20)
+    start = 100 * nodes + max(16 * training / ranks, 8 * training / ranks + vectors)
+    # Rows of e, de, three layers in half, templates with their moments; of r, its gradient and a scaled copy of it.
+    of_own = 4 * 2 + 2 * 3 + 16 * TEMPLATES + 4 * 3 * (items + batch) / nodes
+    train = nodes / ranks * of_own * DIM + fetched * 2 * row + 12 * training / ranks + nodes * (row + 20)
     return STEPS * computing, STEPS * network, 1e-9 * start, 1e-9 * train
 
 

@@ -155,8 +155,8 @@ static void count_listwise(const struct inmo_trials *trials, struct inmo_trial *
 {
     const struct inmo_graph *graph = trials->graph;
     const struct inmo_listwise *listwise = &trials->listwise;
-    double terms = 0, scores = (double)listwise->count * listwise->negatives, nodes = graph->nodes, lists,
-           footprint;
+    double terms = 0, scores = (double)listwise->count * listwise->negatives, lists, footprint;
+    double rows = listwise->user_rows + graph->items; /* of r and its gradient */
     memset(asked, 0, (size_t)graph->nodes * sizeof *asked);
     for (int32_t n = 0; n < listwise->count; n++) {
         int32_t u = listwise->who[n];
@@ -164,11 +164,11 @@ static void count_listwise(const struct inmo_trials *trials, struct inmo_trial *
         for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++, terms++)
             asked[graph->neighbour[e]]++;
     }
-    lists = 4 * (double)graph->edges + 20 * terms + 16 * nodes;
-    footprint = 2.0 * ROW * nodes + lists;
+    lists = 4 * (double)graph->edges + 20 * terms + 16.0 * graph->nodes;
+    footprint = 2.0 * ROW * rows + lists;
     count_rows(trials, trial, INMO_ROWS_256, ROW, asked, 1);
     count_stream(trials, trial, INMO_READ, lists, footprint);
-    count_stream(trials, trial, INMO_UPDATE, ROW * nodes, footprint);
+    count_stream(trials, trial, INMO_UPDATE, ROW * rows, footprint);
     trial->flops = 6 * scores * DIM + EXPONENTIAL_FLOPS * scores + 6 * terms * DIM;
 }
 
@@ -389,7 +389,7 @@ enum inmo_status inmo_trials_make(const struct inmo_dataset *data, const struct 
                                      &trials->quantised, error);
     if (!status) {
         trials->softmax.temperature = 0.1;
-        inmo_listwise_draw(&trials->listwise, 1, 0);
+        inmo_listwise_draw(&trials->listwise, 1, 0, NULL);
         list_trials(trials, asked);
     }
     inmo_free(asked);

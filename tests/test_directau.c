@@ -76,7 +76,7 @@ static void open_judged(int32_t batch, struct judged *judged)
     judged->options.temperature = 0.7;
     judged->options.l2 = 0.01;
     judged->loss = inmo_loss_find("directau");
-    struct inmo_loss_setup setup = {&judged->options, judged->graph, &judged->data->train, DIM, 1, NULL};
+    struct inmo_loss_setup setup = {&judged->options, judged->graph, &judged->data->train, DIM, 1, 0, NULL};
     must(judged->loss->create(&setup, &judged->state, &error));
     must(inmo_grouping_make(judged->graph->nodes, 2 * batch, &judged->grouping, &error));
     judged->loss->draw(judged->state, 0, &judged->grouping);

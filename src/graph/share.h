@@ -29,7 +29,7 @@ struct inmo_share {
     int32_t *halo_users, *halo_items;    // (ranks + 1) where a rank's nodes begin in the halo
     int32_t *inner, *outer;              // (runs, 2) first and end of runs of own nodes without neighbours in
     int32_t inners, outers;              // the halo, and with; how many runs
-    int names_all;                       /* 1: a batch has all nodes (loss.h); 0: these, on all ranks, */
+    int names_items;                     /* 1: a batch has all items (loss.h); 0: these nodes, on all ranks, */
     int32_t batch;                       /* so many, */
     const int32_t *batch_node;           // in whole numbers,
     const float *batch_gradient;         // with this gradient; set for each step

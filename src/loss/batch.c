@@ -122,15 +122,6 @@ void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count)
     grouping->rows.count = found + 1;
 }
 
-void inmo_grouping_set_all(struct inmo_grouping *grouping)
-{
-    if (grouping->rows.count == grouping->space)
-        return; /* set by an earlier step */
-    for (int32_t v = 0; v < grouping->space; v++)
-        grouping->node[v] = v;
-    grouping->rows.count = grouping->space;
-}
-
 int32_t inmo_grouping_below(const struct inmo_grouping *grouping, int32_t bound)
 {
     int32_t found = 0;

@@ -24,8 +24,6 @@ void inmo_grouping_free(struct inmo_grouping *grouping);
 /* Groups the first count entries of number. The cost depends on count, not on space. Serial: a batch is small, and
  * threads can group several batches at once. */
 void inmo_grouping_set(struct inmo_grouping *grouping, int32_t count);
-/* Makes every number below space a row; does not set offset, entry and row. */
-void inmo_grouping_set_all(struct inmo_grouping *grouping);
 /* How many distinct numbers are below a bound. */
 int32_t inmo_grouping_below(const struct inmo_grouping *grouping, int32_t bound);
 

@@ -31,6 +31,7 @@ void inmo_listwise_free(struct inmo_listwise *listwise)
     inmo_free(listwise->sum);
     inmo_free(listwise->block);
     inmo_free(listwise->negative);
+    inmo_free(listwise->row);
     inmo_free(listwise->in_batch);
     inmo_free(listwise->rest);
     inmo_free(listwise->eligible);
@@ -38,6 +39,15 @@ void inmo_listwise_free(struct inmo_listwise *listwise)
     inmo_free(listwise->drawn);
     inmo_free(listwise->who);
     *listwise = (struct inmo_listwise){0};
+}
+
+int32_t inmo_listwise_batch(const struct inmo_graph *graph, int32_t batch, int32_t least_steps, int32_t most_steps)
+{
+    /* Each step passes over the whole graph, so a bounded number of steps keeps an epoch linear in the log. A
+     * small log still takes several steps. */
+    int32_t fewest = most_steps > 0 ? (graph->users + most_steps - 1) / most_steps : 1;
+    batch = inmo_batch_within(batch, graph->users, least_steps);
+    return fewest > batch ? fewest : batch;
 }
 
 enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batch, int32_t least_steps,
@@ -51,25 +61,21 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
                                  .l2 = l2,
                                  .order_epoch = -1};
     size_t users = (size_t)graph->users, m = (size_t)negatives, d = (size_t)dim;
-    int32_t fewest;
     enum inmo_status status = INMO_OK;
-    /* Each step passes over the whole graph, so a bounded number of steps keeps an epoch linear in the log. A
-     * small log still takes several steps. */
-    fewest = most_steps > 0 ? (graph->users + most_steps - 1) / most_steps : 1;
-    made.batch = inmo_batch_within(batch, graph->users, least_steps);
-    made.batch = fewest > made.batch ? fewest : made.batch;
+    made.batch = inmo_listwise_batch(graph, batch, least_steps, most_steps);
     made.who = inmo_alloc((size_t)made.batch, sizeof *made.who);
     made.drawn = inmo_alloc(m, sizeof *made.drawn);
     made.order = inmo_alloc(users, sizeof *made.order);
     made.eligible = inmo_alloc(users, sizeof *made.eligible);
     made.rest = inmo_alloc(users, sizeof *made.rest);
     made.in_batch = inmo_alloc_zero(users, 1);
+    made.row = inmo_alloc(users, sizeof *made.row);
     made.negative = inmo_alloc(m * d, sizeof(float));
     made.block = inmo_alloc(GROUPS * (size_t)inmo_listwise_block(negatives) * (d + m), sizeof(float));
     made.sum = inmo_alloc(GROUPS * m * d, sizeof(float));
     made.term = inmo_alloc((size_t)made.batch, sizeof *made.term);
     made.strength = graph->weight ? inmo_alloc(users, sizeof *made.strength) : NULL;
-    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.rest || !made.in_batch ||
+    if (!made.who || !made.drawn || !made.order || !made.eligible || !made.rest || !made.in_batch || !made.row ||
         !made.negative || !made.block || !made.sum || !made.term || (graph->weight && !made.strength))
         status = inmo_fail_memory(error, "the listwise loss");
     if (status) {
@@ -90,7 +96,26 @@ int64_t inmo_listwise_steps(const struct inmo_listwise *listwise)
     return (listwise->eligible_count + listwise->batch - 1) / listwise->batch;
 }
 
-void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step)
+/* Gives the users of r their rows; node as in inmo_listwise_draw. */
+static int32_t name_rows(struct inmo_listwise *listwise, int32_t *node)
+{
+    const struct inmo_graph *graph = listwise->local ? listwise->local : listwise->graph;
+    const int32_t *origin = listwise->local ? listwise->local->share->origin : NULL;
+    int32_t count = 0;
+    for (int32_t u = 0; u < graph->users; u++) {
+        int named = listwise->all_users || listwise->in_batch[origin ? origin[u] : u];
+        listwise->row[u] = named ? count : -1;
+        if (named && node)
+            node[count] = u;
+        count += named;
+    }
+    listwise->user_rows = count;
+    for (int32_t v = graph->users; node && v < graph->nodes; v++)
+        node[count + (v - graph->users)] = v;
+    return count + graph->items;
+}
+
+int32_t inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step, int32_t *node)
 {
     const struct inmo_graph *graph = listwise->graph;
     int64_t steps = inmo_listwise_steps(listwise), epoch = step / steps;
@@ -117,6 +142,7 @@ void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t s
         int32_t item = (int32_t)inmo_random_below(inmo_random(key, (uint64_t)n), (uint32_t)graph->items);
         listwise->drawn[n] = inmo_graph_place(graph, graph->users + item) - graph->users;
     }
+    return name_rows(listwise, node);
 }
 
 /* The loss of a positive: gap = log Σ_j e^{s_uj/T} - s_ui/T, and the probability given to the negatives. Computed
@@ -165,8 +191,8 @@ double inmo_listwise_positives(const struct inmo_listwise *listwise, const struc
 {
     const struct inmo_kernels *kernels = inmo_kernels();
     size_t d = (size_t)listwise->dim;
-    const float *row = r + (size_t)u * d;
-    float *gradient = dr + (size_t)u * d;
+    const float *row = r + (size_t)listwise->row[u] * d;
+    float *gradient = dr + (size_t)listwise->row[u] * d;
     double factor = 1 / listwise->temperature, loss = 0;
     *spread = 0;
     for (int j = 0; j < listwise->dim; j++) {
@@ -174,7 +200,7 @@ double inmo_listwise_positives(const struct inmo_listwise *listwise, const struc
         loss += listwise->l2 / listwise->count * row[j] * row[j];
     }
     for (int64_t e = graph->offset[u]; e < graph->offset[u + 1]; e++) {
-        const float *item = r + (size_t)graph->neighbour[e] * d;
+        const float *item = r + inmo_listwise_item(listwise, graph, graph->neighbour[e]) * d;
         struct judged judged = judge(listwise, listwise->who[n], row, item);
         double share = share_of(listwise, graph, listwise->who[n], e);
         loss += share * (fmax(judged.gap, 0) + log1p(exp(-fabs(judged.gap))));
@@ -204,7 +230,7 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
     size_t d = (size_t)dim, m = (size_t)negatives;
     float *user = space, *score = space + (size_t)inmo_listwise_block(negatives) * d;
     for (int32_t n = 0; n < count; n++)
-        memcpy(user + (size_t)n * d, r + (size_t)listwise->who[first + n] * d, d * sizeof *user);
+        memcpy(user + (size_t)n * d, r + (size_t)listwise->row[listwise->who[first + n]] * d, d * sizeof *user);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, negatives, dim, 1, user, dim, listwise->negative,
                 dim, 0, score, negatives);
     for (int32_t n = 0; n < count; n++)
@@ -215,7 +241,8 @@ static void run_block(struct inmo_listwise *listwise, const float *r, float *dr,
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, count, dim, negatives, 1, score, negatives,
                 listwise->negative, dim, 0, user, dim);
     for (int32_t n = 0; n < count; n++)
-        inmo_kernels()->add_scaled(dim, 1, user + (size_t)n * d, dr + (size_t)listwise->who[first + n] * d);
+        inmo_kernels()->add_scaled(dim, 1, user + (size_t)n * d,
+                                   dr + (size_t)listwise->row[listwise->who[first + n]] * d);
 }
 
 /* dr_i = -Σ_{u in N_i, in the batch} w_ui missed_ui / (d_u B T) r_u + 2 λ/B Σ_u w_ui/d_u r_i */
@@ -229,23 +256,24 @@ void inmo_listwise_pull_items(const struct inmo_listwise *listwise, const struct
     int32_t end = graph->share ? graph->users + graph->share->own_items : graph->nodes;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(inmo_threads())
     for (int32_t v = graph->users; v < end; v++) {
-        float *sum = dr + (size_t)v * d;
+        const float *item = r + inmo_listwise_item(listwise, graph, v) * d;
+        float *sum = dr + inmo_listwise_item(listwise, graph, v) * d;
         double norms = 0;
         memset(sum, 0, d * sizeof *sum);
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
             int32_t u = graph->neighbour[e], number = origin ? origin[u] : u;
-            const float *user = r + (size_t)u * d;
+            const float *user;
             if (!listwise->in_batch[number])
                 continue;
+            user = r + (size_t)listwise->row[u] * d;
             kernels->add_scaled(listwise->dim,
                                 (float)(-share_of(listwise, graph, number, e) * factor *
-                                        judge(listwise, number, user, r + (size_t)v * d).missed),
+                                        judge(listwise, number, user, item).missed),
                                 user, sum);
             norms += norm_of(graph, u, e);
         }
         if (listwise->l2 > 0)
-            kernels->add_scaled(listwise->dim, (float)(2 * listwise->l2 / listwise->count * norms),
-                                r + (size_t)v * d, sum);
+            kernels->add_scaled(listwise->dim, (float)(2 * listwise->l2 / listwise->count * norms), item, sum);
     }
 }
 
@@ -254,11 +282,14 @@ void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, 
     const struct inmo_graph *graph = listwise->graph;
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(inmo_threads())
     for (int32_t v = 0; v < graph->nodes; v++) {
-        double sum = v < graph->users ? listwise->in_batch[v] : 0;
-        for (int64_t e = graph->offset[v]; v >= graph->users && e < graph->offset[v + 1]; e++)
+        int is_user = v < graph->users;
+        double sum = is_user ? listwise->in_batch[v] : 0;
+        for (int64_t e = graph->offset[v]; !is_user && e < graph->offset[v + 1]; e++)
             if (listwise->in_batch[graph->neighbour[e]])
                 sum += norm_of(graph, graph->neighbour[e], e);
-        weight[v] = (float)(factor / listwise->count * sum);
+        if (!is_user || listwise->row[v] >= 0)
+            weight[is_user ? (size_t)listwise->row[v] : inmo_listwise_item(listwise, graph, v)] =
+                (float)(factor / listwise->count * sum);
     }
 }
 
@@ -271,15 +302,15 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     double loss = 0;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t n = 0; n < m; n++)
-        memcpy(listwise->negative + n * d, r + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d,
+        memcpy(listwise->negative + n * d, r + ((size_t)listwise->user_rows + (size_t)listwise->drawn[n]) * d,
                d * sizeof(float));
     inmo_blas_hold(); /* the groups run in parallel instead */
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
         for (int32_t u = 0; u < graph->users; u++)
-            if (!listwise->in_batch[u])
-                memset(dr + (size_t)u * d, 0, d * sizeof *dr);
+            if (listwise->row[u] >= 0 && !listwise->in_batch[u])
+                memset(dr + (size_t)listwise->row[u] * d, 0, d * sizeof *dr);
 #pragma omp for schedule(dynamic)
         for (int group = 0; group < GROUPS; group++) {
             float *sum = listwise->sum + (size_t)group * m * d;
@@ -300,7 +331,7 @@ double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *
     inmo_listwise_pull_items(listwise, graph, r, dr);
     for (size_t n = 0; n < m; n++) /* an item drawn twice gets both gradients */
         inmo_kernels()->add_scaled(dim, 1, listwise->sum + n * d,
-                                   dr + ((size_t)graph->users + (size_t)listwise->drawn[n]) * d);
+                                   dr + ((size_t)listwise->user_rows + (size_t)listwise->drawn[n]) * d);
     for (int32_t n = 0; n < listwise->count; n++)
         loss += listwise->term[n];
     return loss;
@@ -315,8 +346,9 @@ struct inmo_loss_state {
 
 static int32_t listwise_places(const struct inmo_train_options *options, const struct inmo_graph *graph)
 {
-    (void)options;
-    return graph->nodes;
+    int32_t most =
+        inmo_listwise_batch(inmo_graph_whole(graph), options->batch, options->least_steps, options->most_steps);
+    return (most < graph->users ? most : graph->users) + graph->items;
 }
 
 static void listwise_destroy(struct inmo_loss_state *state)
@@ -342,6 +374,7 @@ static enum inmo_status listwise_create(const struct inmo_loss_setup *setup, str
                                     options->negatives, setup->width, options->temperature, options->l2,
                                     &state->listwise, error);
     state->listwise.local = setup->local;
+    state->listwise.all_users = setup->all_users;
     if (!status && setup->local)
         status = inmo_listwise_ranks_make(&state->listwise, error);
     if (status)
@@ -358,8 +391,7 @@ static int64_t listwise_steps(const struct inmo_loss_state *state)
 
 static void listwise_draw(struct inmo_loss_state *state, int64_t step, struct inmo_grouping *grouping)
 {
-    inmo_listwise_draw(&state->listwise, state->seed, step);
-    inmo_grouping_set_all(grouping);
+    grouping->rows.count = inmo_listwise_draw(&state->listwise, state->seed, step, grouping->node);
 }
 
 static double listwise_judge(struct inmo_loss_state *state, const struct inmo_grouping *grouping, const float *r,
@@ -381,7 +413,7 @@ const struct inmo_loss inmo_loss_listwise = {
     .name = "listwise",
     .help = "the same with all positives of a user at once",
     .batch_is_users = 1,
-    .names_all = 1,
+    .names_items = 1,
     .l2 = INMO_L2_ALWAYS_ON_R,
     .places = listwise_places,
     .create = listwise_create,

@@ -34,6 +34,9 @@ struct inmo_listwise {
     int32_t *eligible, eligible_count;  // users with an interaction, by their numbers in the data set
     double *rest;       // (users) log of the sum of the negatives' exponentials; set for users of the step
     uint8_t *in_batch;  // (users)
+    int all_users;      /* 1: r has all users, 0: those of the step; in the order of the nodes, before all items */
+    int32_t *row;       // (users of local, or of graph) the row of r of each user; negative: it has none
+    int32_t user_rows;  /* how many users r has */
     float *negative;    // (negatives, dim)
     float *block;       // (GROUPS, block users, dim + negatives) copies and scores
     float *sum;         // (GROUPS, negatives, dim) gradients of the negatives
@@ -48,11 +51,14 @@ enum inmo_status inmo_listwise_make(const struct inmo_graph *graph, int32_t batc
                                     struct inmo_listwise *listwise, struct inmo_error *error);
 void inmo_listwise_free(struct inmo_listwise *listwise);
 int64_t inmo_listwise_steps(const struct inmo_listwise *listwise); /* in an epoch */
-/* Chooses the users and negatives of a step. */
-void inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step);
-/* r, dr: (nodes, dim). Returns the loss and sets all of dr. */
+/* The most users of a step. */
+int32_t inmo_listwise_batch(const struct inmo_graph *graph, int32_t batch, int32_t least_steps, int32_t most_steps);
+/* Chooses the users and negatives of a step. node: the nodes that r has, in order; NULL: not wanted. Returns their
+ * number. */
+int32_t inmo_listwise_draw(struct inmo_listwise *listwise, uint64_t seed, int64_t step, int32_t *node);
+/* r, dr: (rows, dim) of the nodes named. Returns the loss and sets all of dr. */
 double inmo_listwise_run(struct inmo_listwise *listwise, const float *r, float *dr);
-/* weight (nodes): the coefficient of each squared norm in the loss, with factor instead of λ. */
+/* weight (rows): the coefficient of each squared norm in the loss, with factor instead of λ. */
 void inmo_listwise_weights(const struct inmo_listwise *listwise, double factor, float *weight);
 
 /* Shared by the two ways to run it, on one rank (listwise.c) and on several (listwise_ranks.c). Groups of
@@ -63,7 +69,7 @@ int32_t inmo_listwise_block(int32_t negatives);
 /* Turns the scores of the negatives of batch user n into exponentials, sets rest, and returns their sum. */
 double inmo_listwise_negatives(struct inmo_listwise *listwise, int32_t n, float *score);
 /* Sets the user's gradient to that of the positives; returns the loss and the weight of the negatives'
- * gradients. u: the user's node in graph, in which its neighbours are; r and dr by its nodes. */
+ * gradients. u: the user's node in graph, in which its neighbours are. */
 double inmo_listwise_positives(const struct inmo_listwise *listwise, const struct inmo_graph *graph, int32_t n,
                                int32_t u, const float *r, float *dr, double *spread);
 /* Sets the gradients of the graph's own items to that of the positives. */
@@ -72,7 +78,13 @@ void inmo_listwise_pull_items(const struct inmo_listwise *listwise, const struct
 
 enum inmo_status inmo_listwise_ranks_make(struct inmo_listwise *listwise, struct inmo_error *error);
 void inmo_listwise_ranks_free(struct inmo_listwise *listwise);
-/* inmo_listwise_run with r and dr by local nodes; r has the halo, too. */
+/* The row of r of an item of graph, which is its node v. */
+static inline size_t inmo_listwise_item(const struct inmo_listwise *listwise, const struct inmo_graph *graph,
+                                        int32_t v)
+{
+    return (size_t)(listwise->user_rows + (v - graph->users));
+}
+/* inmo_listwise_run with r and dr of local nodes; r has the halo, too. */
 double inmo_listwise_run_ranks(struct inmo_listwise *listwise, const float *r, float *dr);
 
 #endif

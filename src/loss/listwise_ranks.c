@@ -35,7 +35,7 @@ struct inmo_listwise_ranks {
     double *spread;               // (batch) weight of the negatives
     double *packed;               // (2 batch) numbers by rank, on their way
     float *row;                   // (2, batch or negatives, dim) rows by rank, on their way
-    int32_t *index;               // (negatives) local items of the own ones among the negatives
+    int32_t *index;               // (negatives) rows of r of those that the rank has
     int32_t *node;                // (negatives) the negatives as nodes
     int64_t *begin[2], *size[2];  // (ranks)
 };
@@ -149,7 +149,7 @@ static int64_t plan(const struct inmo_listwise *listwise, size_t bytes, int to_o
     return ranks->begin[0][inmo_ranks() - 1] + ranks->size[0][inmo_ranks() - 1];
 }
 
-/* Moves rows of users between their owners (rows by local nodes) and the ranks of their groups (by turn). */
+/* Moves rows of users between their owners (rows of local nodes) and the ranks of their groups (by turn). */
 static void move_rows(struct inmo_listwise *listwise, const float *rows, float *added, int to_owner)
 {
     struct inmo_listwise_ranks *ranks = listwise->ranks;
@@ -163,7 +163,7 @@ static void move_rows(struct inmo_listwise *listwise, const float *rows, float *
             continue;
         memcpy((char *)out + *at,
                to_owner ? ranks->user + (size_t)ranks->turn[n] * d
-                        : rows + (size_t)share->local[listwise->who[n]] * d,
+                        : rows + (size_t)listwise->row[share->local[listwise->who[n]]] * d,
                bytes);
         *at += (int64_t)bytes;
     }
@@ -177,7 +177,8 @@ static void move_rows(struct inmo_listwise *listwise, const float *rows, float *
         if (to != inmo_own_rank())
             continue;
         if (to_owner)
-            inmo_kernels()->add_scaled(listwise->dim, 1, row, added + (size_t)share->local[listwise->who[n]] * d);
+            inmo_kernels()->add_scaled(listwise->dim, 1, row,
+                                       added + (size_t)listwise->row[share->local[listwise->who[n]]] * d);
         else
             memcpy(ranks->user + (size_t)ranks->turn[n] * d, row, bytes);
         *at += (int64_t)bytes;
@@ -308,13 +309,15 @@ double inmo_listwise_run_ranks(struct inmo_listwise *listwise, const float *r, f
     for (size_t n = 0; n < m; n++) {
         ranks->node[n] = whole->users + listwise->drawn[n];
         ranks->index[n] = share->local[ranks->node[n]];
+        if (ranks->index[n] >= 0)
+            ranks->index[n] = (int32_t)inmo_listwise_item(listwise, local, ranks->index[n]);
     }
     inmo_share_collect(share, listwise->negatives, ranks->node, ranks->index, listwise->dim, r, listwise->negative,
                        ranks->row, INMO_TRAFFIC_LOSS);
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t u = 0; u < share->own_users; u++)
-        if (!listwise->in_batch[share->origin[u]])
-            memset(dr + (size_t)u * d, 0, d * sizeof *dr);
+        if (listwise->row[u] >= 0 && !listwise->in_batch[share->origin[u]])
+            memset(dr + (size_t)listwise->row[u] * d, 0, d * sizeof *dr);
     for (ranks->first = 0; ranks->first < listwise->count; ranks->first = ranks->end) {
         int32_t left = listwise->count - ranks->first;
         ranks->end = ranks->first + (left < ranks->round ? left : ranks->round);
@@ -323,9 +326,9 @@ double inmo_listwise_run_ranks(struct inmo_listwise *listwise, const float *r, f
     add_groups(listwise);
     inmo_listwise_pull_items(listwise, local, r, dr);
     for (size_t n = 0; n < m; n++) { /* an item drawn twice gets both gradients */
-        int32_t v = ranks->index[n];
+        int32_t v = share->local[ranks->node[n]];
         if (v >= 0 && inmo_graph_owns(local, v))
-            inmo_kernels()->add_scaled(listwise->dim, 1, listwise->sum + n * d, dr + (size_t)v * d);
+            inmo_kernels()->add_scaled(listwise->dim, 1, listwise->sum + n * d, dr + (size_t)ranks->index[n] * d);
     }
     for (int32_t n = 0; n < listwise->count; n++)
         loss += listwise->term[n];

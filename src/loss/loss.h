@@ -30,6 +30,7 @@ struct inmo_loss_setup {
     const struct inmo_csr *train;   /* (users, items) the same interactions, in the data set's numbers */
     int width;                      /* columns of r */
     int adds_l2;                    /* 1: L2 applies to r, and judge adds it */
+    int all_users;                  /* 1: a batch that names items names all users, too */
     const struct inmo_graph
         *local; /* a rank's part of the graph (graph/share.h), whose nodes r has; NULL: not cut */
 };
@@ -39,8 +40,9 @@ struct inmo_loss {
     const char *name, *help; /* the name for --loss, and a short description */
     /* 1: --batch counts users, and create adapts it to the log; 0: positives, adapted beforehand */
     int batch_is_users;
-    /* 1: a batch is all nodes in order, so r and dr have a row for every node; such batches are not made ahead */
-    int names_all;
+    /* 1: a batch is some of the users and all items, or all nodes where the setup wants it, in the order of the
+     * graph; on several ranks, those of a rank's part. Such batches are not made ahead. */
+    int names_items;
     /* 1: the mean is over all pairs, not over positives, so the place of an item has that much less weight */
     int mean_over_pairs;
     enum inmo_l2_place l2;
@@ -56,7 +58,7 @@ struct inmo_loss {
     void (*destroy)(struct inmo_loss_state *state);
     int64_t (*steps_per_epoch)(const struct inmo_loss_state *state);
     /* Draws the batch of a step, a function of (seed, step). Called from several threads at once for different
-     * steps, unless names_all. */
+     * steps, unless names_items. */
     void (*draw)(struct inmo_loss_state *state, int64_t step, struct inmo_grouping *grouping);
     /* The loss of the batch last drawn into this grouping. r, dr: (rows of the grouping, width). Sets all of dr. */
     double (*judge)(struct inmo_loss_state *state, const struct inmo_grouping *grouping, const float *r, float *dr);

@@ -170,7 +170,7 @@ enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_h
 {
     struct inmo_cut *cut = inmo_alloc_zero(1, sizeof *cut);
     struct inmo_svd *svd = NULL;
-    int with_halo = inmo_steps_over_graph(stepper->kind) || stepper->loss->names_all;
+    int with_halo = inmo_steps_over_graph(stepper->kind) || stepper->loss->names_items;
     enum inmo_status status;
     if (!cut)
         return inmo_fail_memory(error, "the cut of the graph");
@@ -186,7 +186,7 @@ enum inmo_status inmo_cut_make(struct inmo_stepper *stepper, const struct inmo_h
     if (!status)
         status = bind(stepper, error);
     if (!status) {
-        cut->graph->share->names_all = stepper->loss->names_all;
+        cut->graph->share->names_items = stepper->loss->names_items;
         stepper->graph = cut->graph;
     }
     inmo_svd_free(svd);
@@ -198,7 +198,7 @@ enum inmo_status inmo_cut_buffers(struct inmo_stepper *stepper, struct inmo_erro
     struct inmo_cut *cut = stepper->cut;
     struct inmo_share *share = cut->graph->share;
     size_t places = (size_t)stepper->places, size = places * (size_t)stepper->width;
-    if (stepper->loss->names_all)
+    if (stepper->loss->names_items)
         return INMO_OK;
     cut->mine = inmo_alloc(places, sizeof *cut->mine);
     cut->near = inmo_alloc(places, sizeof *cut->near);

@@ -1,6 +1,6 @@
 /* cut_step.c - a training step on several ranks: see cut.h, and step.c for the same on one.
  *
- * A batch of all nodes (listwise): every rank has r and dr of its own nodes, and the loss brings together what
+ * A batch with all items (listwise): every rank has r and dr of its own nodes, and the loss brings together what
  * it needs. Any other batch is small beside the graph: r of its nodes is brought together on all ranks, which
  * all judge the whole batch, with the same result, and go on with the gradients of the nodes they have. */
 #include "base/threads.h"
@@ -100,7 +100,7 @@ static double self_enhanced(struct inmo_stepper *stepper, const struct inmo_grou
                                        gradient, gradient + w * dim);
 }
 
-static double all_nodes(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, float **de)
+static double all_items(struct inmo_stepper *stepper, const struct inmo_grouping *grouping, float **de)
 {
     const struct inmo_provider *provider = stepper->kind->provider;
     const struct inmo_backbone *backbone = stepper->kind->backbone;
@@ -110,18 +110,20 @@ static double all_nodes(struct inmo_stepper *stepper, const struct inmo_grouping
     float *r;
     double loss;
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
+    inmo_stepper_mark(stepper, 1);
     e = provider->forward(stepper->provider, stepper->parameter, NULL);
     r = backbone->forward(stepper->backbone, e, rows);
     if (stepper->item_scale && stepper->read)
         r = memcpy(stepper->read, r, (size_t)rows->count * bytes);
     if (stepper->item_scale)
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, r);
-    inmo_share_refresh(stepper->graph, r, bytes, NULL);
+    inmo_share_refresh(stepper->graph, r, bytes, stepper->position);
     loss = stepper->loss->judge(stepper->loss_state, grouping, r, stepper->dr);
-    inmo_share_release(stepper->graph, r, bytes, NULL);
+    inmo_share_release(stepper->graph, r, bytes, stepper->position);
     if (stepper->item_scale)
         inmo_readout(stepper->graph, rows, stepper->width, stepper->item_scale, stepper->dr);
     *de = backbone->backward(stepper->backbone, rows, stepper->dr);
+    inmo_stepper_mark(stepper, 0);
     return loss;
 }
 
@@ -213,13 +215,13 @@ double inmo_cut_step(struct inmo_stepper *stepper, int64_t step, double alpha, d
     if (stepper->fused)
         return pairwise_step(stepper, grouping, learning_rate);
     provider->begin(stepper->provider, inmo_stepper_weights(stepper), &moment);
-    loss = stepper->loss->names_all ? all_nodes(stepper, grouping, &de) : some_nodes(stepper, grouping, &de);
+    loss = stepper->loss->names_items ? all_items(stepper, grouping, &de) : some_nodes(stepper, grouping, &de);
     gradient = provider->backward(
-        stepper->provider, stepper->kind->backbone->needs_all || stepper->loss->names_all ? NULL : &cut->near_rows,
-        de);
+        stepper->provider,
+        stepper->kind->backbone->needs_all || stepper->loss->names_items ? NULL : &cut->near_rows, de);
     if (stepper->self.sampler.count > 0)
         loss += self_enhanced(stepper, stepper->self_grouping + which, gradient.value);
-    if (!stepper->loss->names_all)
+    if (!stepper->loss->names_items)
         mark_near(stepper, 0);
     for (int part = 0; part < 3; part++) { /* own users, own items, extra rows */
         int64_t first = part < 2 ? cut->first[part] : stepper->binding.rows,

@@ -26,13 +26,10 @@ int64_t inmo_stepper_prepare(struct inmo_stepper *stepper, int64_t step)
     return step - stepper->first;
 }
 
-/* Sets the positions of the step's rows, for models that need them; marked 0: clears them again. */
-static void mark_positions(struct inmo_stepper *stepper, int marked)
+void inmo_stepper_mark(struct inmo_stepper *stepper, int marked)
 {
     const struct inmo_rows *rows = &stepper->rows;
-    if (!stepper->position || stepper->loss->names_all) /* names_all: positions never change */
-        return;
-    for (int32_t n = 0; n < rows->count; n++)
+    for (int32_t n = 0; stepper->position && n < rows->count; n++)
         stepper->position[rows->node[n]] = marked ? n : -1;
 }
 
@@ -104,7 +101,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
 
     /* batch; e = provider(parameters), r = backbone(e); loss and dr */
     stepper->rows = (struct inmo_rows){grouping->rows.count, grouping->node, stepper->position};
-    mark_positions(stepper, 1);
+    inmo_stepper_mark(stepper, 1);
     provider->begin(stepper->provider, inmo_stepper_weights(stepper), &moment);
     if (backbone->begin)
         backbone->begin(stepper->backbone,
@@ -140,7 +137,7 @@ double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double 
     if (stepper->self.sampler.count > 0)
         loss += inmo_self_enhanced_run(&stepper->self, stepper->self_grouping + which, stepper->parameter,
                                        gradient->value);
-    mark_positions(stepper, 0);
+    inmo_stepper_mark(stepper, 0);
     return loss;
 }
 

@@ -101,6 +101,8 @@ enum inmo_status inmo_stepper_svd(const struct inmo_stepper *stepper, const stru
                                   struct inmo_svd **svd, struct inmo_error *error);
 /* Makes the batch of this step, and some after it, unless it is there. Returns its index among them. */
 int64_t inmo_stepper_prepare(struct inmo_stepper *stepper, int64_t step);
+/* Sets the positions of the step's rows, for models that need them; marked 0: clears them again. */
+void inmo_stepper_mark(struct inmo_stepper *stepper, int marked);
 /* Computes the gradient of this step's batch at the current parameters. Returns the loss. Tests call it
  * directly. */
 double inmo_stepper_gradient(struct inmo_stepper *stepper, int64_t step, double alpha,

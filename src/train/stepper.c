@@ -164,17 +164,24 @@ static int is_self_enhanced(const struct inmo_stepper *stepper)
     return stepper->kind->provider->diagonal > 0 && stepper->options->self_weight > 0;
 }
 
+/* Whether a batch that names all items must name all users, too: the gradient of a table has all its rows then, and
+ * what several ranks have of e. */
+static int names_all_users(const struct inmo_stepper *stepper)
+{
+    return !stepper->kind->backbone->needs_all && (stepper->kind->provider->touches || stepper->cut);
+}
+
 /* Allocates the batches that are made at once, and the positions of nodes. */
 static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_error *error)
 {
     enum { PLACES = 1 << 17, MOST = 16 };
-    int names_all = stepper->loss->names_all;
+    int names_items = stepper->loss->names_items;
     int32_t nodes = stepper->graph->nodes, ahead = PLACES / stepper->places;
-    int32_t named = names_all ? nodes : inmo_graph_whole(stepper->graph)->nodes;
+    int32_t named = names_items ? nodes : inmo_graph_whole(stepper->graph)->nodes;
     int32_t rows = stepper->cut ? stepper->cut->whole.rows : stepper->binding.rows;
     enum inmo_status status = INMO_OK;
     stepper->first = -1;
-    stepper->ahead = names_all ? 1 : ahead < 2 ? 2 : ahead > MOST ? MOST : ahead;
+    stepper->ahead = names_items ? 1 : ahead < 2 ? 2 : ahead > MOST ? MOST : ahead;
     stepper->grouping = inmo_alloc_zero((size_t)stepper->ahead, sizeof *stepper->grouping);
     stepper->self_grouping = inmo_alloc_zero((size_t)stepper->ahead, sizeof *stepper->self_grouping);
     if (!stepper->grouping || !stepper->self_grouping)
@@ -189,7 +196,7 @@ static enum inmo_status make_batches(struct inmo_stepper *stepper, struct inmo_e
         if (!stepper->position)
             return inmo_fail_memory(error, "the batches");
         for (int32_t v = 0; v < nodes; v++)
-            stepper->position[v] = names_all ? v : -1; /* a batch of all nodes: positions never change */
+            stepper->position[v] = -1;
     }
     return status;
 }
@@ -206,8 +213,13 @@ static int is_l2_on_r(const struct inmo_stepper *stepper)
 static enum inmo_status make_losses(struct inmo_stepper *stepper, const struct inmo_csr *train,
                                     struct inmo_error *error)
 {
-    struct inmo_loss_setup setup = {stepper->options, inmo_graph_whole(stepper->graph),    train, stepper->width,
-                                    stepper->l2_on_r, stepper->cut ? stepper->graph : NULL};
+    struct inmo_loss_setup setup = {.options = stepper->options,
+                                    .graph = inmo_graph_whole(stepper->graph),
+                                    .train = train,
+                                    .width = stepper->width,
+                                    .adds_l2 = stepper->l2_on_r,
+                                    .all_users = names_all_users(stepper),
+                                    .local = stepper->cut ? stepper->graph : NULL};
     const struct inmo_binding *binding = stepper->cut ? &stepper->cut->whole : &stepper->binding;
     enum inmo_status status = stepper->loss->create(&setup, &stepper->loss_state, error);
     if (!status)
@@ -251,7 +263,7 @@ static enum inmo_status make_buffers(struct inmo_stepper *stepper, struct inmo_e
     if (!stepper->parameter || !stepper->m || !stepper->root || !stepper->dr || !stepper->term ||
         (provider->own_loss && !stepper->row_weight))
         return inmo_fail_memory(error, "training");
-    if (!backbone->needs_all && provider->touches && !stepper->loss->names_all) {
+    if (!backbone->needs_all && provider->touches && !stepper->loss->names_items) {
         struct inmo_block block = {stepper->provider_rows, stepper->binding.dim, stepper->parameter, stepper->m,
                                    stepper->root};
         stepper->fused = provider->is_table && backbone->passes_through && stepper->loss->triples &&
@@ -312,7 +324,9 @@ enum inmo_status inmo_stepper_new_keeping(const struct inmo_model_kind *kind,
         status = bind_templates(stepper, kept, hooks, error);
     if (!status && inmo_ranks() > 1)
         status = inmo_cut_make(stepper, hooks, error);
-    stepper->places = stepper->loss->places(options, stepper->graph);
+    stepper->places = stepper->loss->names_items && names_all_users(stepper)
+                          ? stepper->graph->nodes
+                          : stepper->loss->places(options, stepper->graph);
     stepper->provider_rows = (int64_t)stepper->binding.rows + kind->provider->extra_rows;
     stepper->provider_weights = inmo_provider_rows(kind->provider, stepper->binding.dim);
     stepper->backbone_weights = inmo_backbone_rows(kind->backbone, stepper->binding.dim, options->layers);

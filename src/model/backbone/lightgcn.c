@@ -214,8 +214,8 @@ static float *lightgcn_backward(struct inmo_backbone_state *state, const struct 
     float mean = 1 / (float)(layers + 1);
     float *w = state->z[0], *next = state->half ? NULL : state->z[1];
     uint32_t *half = state->half ? state->half[0] : NULL, *next_half = state->half ? state->half[1] : NULL;
-    /* A batch of all nodes has its dr by owner; of any other, every rank has all of it. */
-    int gathers = graph->share && graph->share->names_all;
+    /* A batch that names items has its dr by owner; of any other, every rank has all of it. */
+    int gathers = graph->share && graph->share->names_items;
 #pragma omp parallel for schedule(static) num_threads(inmo_threads())
     for (int32_t n = 0; n < rows->count; n++) {
         float factor = graph->inverse_root_degree[rows->node[n]];
