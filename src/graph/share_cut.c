@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-enum { MOST_IN_RUN = 64 }; /* nodes that a thread takes at a time */
+enum {
+    MOST_IN_RUN = 64, /* nodes that a thread takes at a time */
+    LEAST_INNER = 8,  /* fewer nodes that need nothing of others are no run of their own */
+};
 
 void inmo_share_free(struct inmo_share *share)
 {
@@ -231,24 +234,45 @@ static int has_halo(const struct inmo_graph *graph, int32_t node)
     return 0;
 }
 
-/* Finds runs of own nodes alike: those that need nothing of others can be computed while rows are on their way.
- * Counts only while the lists are NULL. */
+/* The end of the run of own nodes without neighbours in the halo that begins here: the node itself when there is
+ * none. */
+static int32_t inner_end(const struct inmo_graph *graph, int32_t node, int32_t end)
+{
+    while (node < end && !has_halo(graph, node))
+        node++;
+    return node;
+}
+
+/* Appends runs of so many nodes at most; counts only while the list is NULL. */
+static void append_runs(int32_t begin, int32_t end, int32_t *run, int32_t *count)
+{
+    for (int32_t next; begin < end; begin = next, ++*count) {
+        next = end - begin < MOST_IN_RUN ? end : begin + MOST_IN_RUN;
+        if (run) {
+            run[2 * (size_t)*count] = begin;
+            run[2 * (size_t)*count + 1] = next;
+        }
+    }
+}
+
+/* Finds runs of own nodes that need nothing of others, which can be computed while rows are on their way, and of
+ * the others. Short runs cost more than they gain, as rows are not fetched ahead beyond their ends, so they stay
+ * with their neighbours. Counts only while the lists are NULL. */
 static void find_runs(struct inmo_share *share, const struct inmo_graph *graph)
 {
     share->inners = share->outers = 0;
     for (int side = 0; side < 2; side++) {
-        int32_t begin = side ? graph->users : 0, end = begin + (side ? share->own_items : share->own_users);
-        for (int32_t v = begin, next; v < end; v = next) {
-            int outer = has_halo(graph, v);
-            int32_t *run = outer ? share->outer : share->inner, *count = outer ? &share->outers : &share->inners;
-            for (next = v + 1; next < end && next - v < MOST_IN_RUN && has_halo(graph, next) == outer;)
-                next++;
-            if (run) {
-                run[2 * (size_t)*count] = v;
-                run[2 * (size_t)*count + 1] = next;
+        int32_t outer = side ? graph->users : 0, end = outer + (side ? share->own_items : share->own_users);
+        for (int32_t v = outer; v < end;) {
+            int32_t next = inner_end(graph, v, end);
+            if (next - v >= LEAST_INNER) {
+                append_runs(outer, v, share->outer, &share->outers);
+                append_runs(v, next, share->inner, &share->inners);
+                outer = next;
             }
-            ++*count;
+            v = next < end ? next + 1 : end;
         }
+        append_runs(outer, end, share->outer, &share->outers);
     }
 }
 
