@@ -26,7 +26,7 @@ struct inmo_lab_column {
 struct inmo_lab_experiment {
     const char *name, *title;
     enum inmo_lab_shape shape;
-    const char *x, *y;                    /* names of the axes of a figure */
+    const char *x, *y;                    /* names of the axes of a figure, of a table: of its training curves */
     const struct inmo_lab_column *column; /* of a table */
     size_t columns;
     const char *note; /* explanation for the reader, or NULL */

@@ -219,27 +219,46 @@ static void add_lines(const struct inmo_lab *lab, const struct inmo_lab_experime
     }
 }
 
+/* 1 if an earlier row of the experiment shows the same run. */
+static int is_shown(const struct inmo_lab *lab, size_t row)
+{
+    for (size_t r = 0; r < row; r++)
+        if (is_of(lab, r, lab->row[row].experiment) && lab->run_of[r * lab->seeds] == lab->run_of[row * lab->seeds])
+            return 1;
+    return 0;
+}
+
+/* The validations of a run of the first seed, thinned out to some points; of fewer than three there is no curve. */
+static void add_curve(const struct inmo_lab *lab, size_t row, json_t *series)
+{
+    enum { FEWEST = 3, MOST = 200 };
+    const json_t *record = json_object_get(lab->run[lab->run_of[row * lab->seeds]].result, "record");
+    size_t validations = 0, seen = 0;
+    for (size_t n = 0; n < json_array_size(record); n++)
+        validations += json_is_number(json_object_get(json_array_get(record, n), "ndcg@20"));
+    for (size_t n = 0; n < json_array_size(record) && validations >= FEWEST; n++) {
+        const json_t *epoch = json_array_get(record, n), *score = json_object_get(epoch, "ndcg@20");
+        if (!json_is_number(score))
+            continue;
+        if (seen % (validations / MOST + 1) == 0 || seen + 1 == validations)
+            add_point(series, lab->row[row].label, json_number_value(json_object_get(epoch, "epoch")) + 1,
+                      100 * json_number_value(score), NAN, NAN);
+        seen++;
+    }
+}
+
 /* A panel for each scenario. */
 static void add_curves(const struct inmo_lab *lab, const struct inmo_lab_experiment *from, json_t *panels)
 {
     static const char *const title[] = {[INMO_TRANSDUCTIVE] = "Validation over the epochs, transductive",
+                                        [INMO_NEW_INTERACTIONS] = "Validation without the new interactions",
                                         [INMO_NEW_USERS_ITEMS] = "Validation without the new users and items"};
-    static const enum inmo_scenario scenario[] = {INMO_NEW_USERS_ITEMS, INMO_TRANSDUCTIVE};
+    static const enum inmo_scenario scenario[] = {INMO_NEW_USERS_ITEMS, INMO_NEW_INTERACTIONS, INMO_TRANSDUCTIVE};
     for (size_t k = 0; k < sizeof scenario / sizeof *scenario; k++) {
         json_t *series = json_array();
-        for (size_t r = 0; r < lab->rows; r++) {
-            json_t *record, *epoch;
-            size_t n;
-            if (!is_of(lab, r, from) || lab->row[r].trained != scenario[k])
-                continue;
-            record = json_object_get(lab->run[lab->run_of[r * lab->seeds]].result, "record");
-            json_array_foreach(record, n, epoch) {
-                json_t *score = json_object_get(epoch, "ndcg@20");
-                if (json_is_number(score))
-                    add_point(series, lab->row[r].label, json_number_value(json_object_get(epoch, "epoch")) + 1,
-                              100 * json_number_value(score), NAN, NAN);
-            }
-        }
+        for (size_t r = 0; r < lab->rows; r++)
+            if (is_of(lab, r, from) && lab->row[r].trained == scenario[k] && !is_shown(lab, r))
+                add_curve(lab, r, series);
         if (json_array_size(series) > 0) /* with --finished there may be none */
             add_panel(panels, title[scenario[k]], series);
         else
@@ -333,7 +352,10 @@ static enum inmo_status add_experiment(struct inmo_lab *lab, const struct inmo_l
     enum inmo_status status = INMO_OK;
     switch (from->shape) {
     case INMO_LAB_STATISTICS: add_statistics(lab, experiment); break;
-    case INMO_LAB_TABLE: add_table(lab, from, experiment); break;
+    case INMO_LAB_TABLE:
+        add_table(lab, from, experiment);
+        add_curves(lab, from, panels);
+        break;
     case INMO_LAB_LINES: add_lines(lab, from, panels); break;
     case INMO_LAB_CURVES: add_curves(lab, from, panels); break;
     case INMO_LAB_BARS: add_bars(lab, from, experiment); break;

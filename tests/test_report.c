@@ -349,6 +349,11 @@ static void test_figures(void **state)
     assert_near(value_at(series_in(beta, 0, "INMO-MF"), "paper", 2), 14.20, 1e-9);
     assert_int_equal(json_array_size(json_object_get(experiment_in(findings, "annealing"), "panels")), 2);
     assert_non_null(series_in(experiment_in(findings, "annealing"), 0, "INMO-MF, no annealing"));
+    series = series_in(experiment_in(findings, "table2"), 0, "INMO-LGCN"); /* a table has its training curves */
+    assert_int_equal(json_array_size(json_object_get(series, "x")), 25);
+    assert_near(value_at(series, "x", 1), 3, 1e-9);
+    assert_true(value_at(series, "y", 1) > 0);
+    assert_int_equal(json_array_size(json_object_get(experiment_in(findings, "table3"), "panels")), 2);
     row = json_array_get(json_object_get(experiment_in(findings, "time"), "bars"), 1);
     assert_near(number_in(row, "paper"), 8007, 1e-9);
     json_array_foreach(json_object_get(experiment_in(findings, "table2"), "rows"), n, row)
