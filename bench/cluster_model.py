@@ -158,7 +158,9 @@ def predicted(interactions, ranks, rate, share, cores, all_half):
     start = 100 * nodes + max(16 * training / ranks, 8 * training / ranks + vectors)
     # Rows of e, de, three layers in half, templates with their moments; of r, its gradient and a scaled copy of it.
     of_own = 4 * 2 + 2 * 3 + 16 * TEMPLATES + 4 * 3 * (items + batch) / nodes
-    train = nodes / ranks * of_own * DIM + fetched * 2 * row + 12 * training / ranks + nodes * (row + 20)
+    # vectors in a validation: of all items; of own users, on their way, and arrived
+    judging = items * row + (3 if ranks > 1 else 1) * users / ranks * row
+    train = nodes / ranks * of_own * DIM + fetched * 2 * row + 12 * training / ranks + judging + 20 * nodes
     return STEPS * computing, STEPS * network, 1e-9 * start, 1e-9 * train
 
 

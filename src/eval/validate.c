@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "eval/metrics.h"
+#include "graph/share.h"
 
 struct inmo_validation {
     const struct inmo_csr *truth, *seen;
@@ -81,6 +82,31 @@ void inmo_validation_sample(struct inmo_validation *validation, int32_t most, ui
     validation->count = (int32_t)inmo_ascending(validation->who, most);
 }
 
+static int32_t first_of(const void *job, int rank)
+{
+    return inmo_rank_first(job, rank);
+}
+
+/* Brings the vectors of the users whom this rank ranks for, from the ranks that have them. */
+static enum inmo_status fetch_users(const struct inmo_scorer *scorer, const struct inmo_rank *job, float **user,
+                                    struct inmo_error *error)
+{
+    const struct inmo_share *share = scorer->bound->binding.graph->share;
+    int32_t count = first_of(job, inmo_own_rank() + 1) - first_of(job, inmo_own_rank());
+    int32_t *node = inmo_alloc((size_t)job->count, sizeof *node);
+    enum inmo_status status = INMO_OK;
+    *user = inmo_alloc((size_t)count * (size_t)job->dim, sizeof **user);
+    if (!node || !*user)
+        status = inmo_fail_memory(error, "validation");
+    for (int32_t n = 0; !status && n < job->count; n++)
+        node[n] = inmo_graph_place(share->whole, job->who[n]);
+    if (!status)
+        status = inmo_share_deliver(share, node, first_of, job, (size_t)job->dim * sizeof **user, scorer->r, *user,
+                                    error);
+    inmo_free(node);
+    return status;
+}
+
 enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const struct inmo_scorer *scorer,
                                       const struct inmo_hooks *hooks, double *ndcg, struct inmo_error *error)
 {
@@ -96,9 +122,17 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
         .top_item = validation->top,
         .spread = 1,
     };
-    enum inmo_status status;
+    enum inmo_status status = INMO_OK;
+    float *user = NULL;
     inmo_scorer_source(scorer, &job);
-    status = inmo_rank(&job, hooks, error);
+    if (scorer->bound->divided) {
+        status = fetch_users(scorer, &job, &user, error);
+        job.user = user;
+        job.by_turn = 1;
+    }
+    if (!status)
+        status = inmo_rank(&job, hooks, error);
+    inmo_free(user);
     if (status)
         return status;
     for (int32_t n = 0; n < validation->count; n++) {

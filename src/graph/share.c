@@ -114,17 +114,65 @@ void inmo_share_collect(const struct inmo_share *share, int32_t count, const int
     }
 }
 
-void inmo_share_assemble(const struct inmo_graph *graph, size_t bytes, const void *rows, void *whole)
+void inmo_share_assemble(const struct inmo_graph *graph, int items, size_t bytes, const void *rows, void *whole)
 {
     const struct inmo_share *share = graph->share;
-    for (int side = 0; side < 2; side++) {
-        int32_t own = side ? share->own_items : share->own_users, first = side ? graph->users : 0;
-        for (int rank = 0; rank < inmo_ranks(); rank++) {
-            share->begin[rank] = (int64_t)((size_t)inmo_share_begin(share, rank, side) * bytes);
-            share->size[rank] = (int64_t)((size_t)inmo_share_end(share, rank, side) * bytes) - share->begin[rank];
-        }
-        memcpy((char *)whole + share->begin[inmo_own_rank()], (const char *)rows + (size_t)first * bytes,
-               (size_t)own * bytes);
-        inmo_ranks_gather(whole, (struct inmo_parts){share->begin, share->size}, INMO_TRAFFIC_OTHER);
+    int32_t own = items ? share->own_items : share->own_users, first = items ? graph->users : 0;
+    int32_t skipped = items ? share->whole->users : 0;
+    for (int rank = 0; rank < inmo_ranks(); rank++) {
+        int32_t begin = inmo_share_begin(share, rank, items) - skipped;
+        share->begin[rank] = (int64_t)((size_t)begin * bytes);
+        share->size[rank] = (int64_t)((size_t)(inmo_share_end(share, rank, items) - skipped - begin) * bytes);
     }
+    memcpy((char *)whole + share->begin[inmo_own_rank()], (const char *)rows + (size_t)first * bytes,
+           (size_t)own * bytes);
+    inmo_ranks_gather(whole, (struct inmo_parts){share->begin, share->size}, INMO_TRAFFIC_OTHER);
+}
+
+enum inmo_status inmo_share_deliver(const struct inmo_share *share, const int32_t *node,
+                                    int32_t (*first)(const void *context, int rank), const void *context,
+                                    size_t bytes, const void *own, void *out, struct inmo_error *error)
+{
+    int ranks = inmo_ranks(), here = inmo_own_rank();
+    int32_t begin = first(context, here), end = first(context, here + 1), count = first(context, ranks);
+    int64_t sum = 0, *sent = inmo_alloc(2 * (size_t)ranks, sizeof *sent);
+    char *packed = NULL, *received = inmo_alloc((size_t)(end - begin), bytes);
+    enum inmo_status status = INMO_OK;
+    for (int32_t n = 0; n < count; n++)
+        sum += inmo_share_owner(share, node[n]) == here;
+    packed = inmo_alloc((size_t)sum, bytes);
+    if (!sent || !received || !packed) {
+        status = inmo_fail_memory(error, "validation");
+        goto done;
+    }
+    sum = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        sent[rank] = sum;
+        for (int32_t n = first(context, rank); n < first(context, rank + 1); n++)
+            if (inmo_share_owner(share, node[n]) == here) {
+                memcpy(packed + sum, (const char *)own + (size_t)share->local[node[n]] * bytes, bytes);
+                sum += (int64_t)bytes;
+            }
+        sent[ranks + rank] = sum - sent[rank];
+        share->size[rank] = 0;
+    }
+    for (int32_t n = begin; n < end; n++)
+        share->size[inmo_share_owner(share, node[n])] += (int64_t)bytes;
+    sum = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        share->begin[rank] = sum;
+        sum += share->size[rank];
+    }
+    inmo_ranks_exchange(packed, (struct inmo_parts){sent, sent + ranks}, received,
+                        (struct inmo_parts){share->begin, share->size}, INMO_TRAFFIC_OTHER);
+    for (int32_t n = begin; n < end; n++) { /* they came by owner */
+        int64_t *at = share->begin + inmo_share_owner(share, node[n]);
+        memcpy((char *)out + (size_t)(n - begin) * bytes, received + *at, bytes);
+        *at += (int64_t)bytes;
+    }
+done:
+    inmo_free(packed);
+    inmo_free(received);
+    inmo_free(sent);
+    return status;
 }

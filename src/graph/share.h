@@ -104,7 +104,12 @@ void inmo_share_release(const struct inmo_graph *graph, void *rows, size_t bytes
  * this rank's nodes: index[n] says which. scratch: as large as out. */
 void inmo_share_collect(const struct inmo_share *share, int32_t count, const int32_t *node, const int32_t *index,
                         int dim, const float *rows, float *out, float *scratch, enum inmo_traffic_kind kind);
-/* The rows of all nodes of the whole graph, from those of own nodes in rows (local nodes, width). */
-void inmo_share_assemble(const struct inmo_graph *graph, size_t bytes, const void *rows, void *whole);
+/* The rows of all nodes of one side of the whole graph, from those of own nodes in rows (local nodes). */
+void inmo_share_assemble(const struct inmo_graph *graph, int items, size_t bytes, const void *rows, void *whole);
+/* Takes rows of users of the whole graph to the ranks that want them: rank p those of node[first(context, p)] ..
+ * node[first(context, p + 1) - 1], in this order. own: rows of own users, out: those wanted here. */
+enum inmo_status inmo_share_deliver(const struct inmo_share *share, const int32_t *node,
+                                    int32_t (*first)(const void *context, int rank), const void *context,
+                                    size_t bytes, const void *own, void *out, struct inmo_error *error);
 
 #endif

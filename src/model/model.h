@@ -126,6 +126,7 @@ struct inmo_model_binding {
     struct inmo_binding binding;
     /* scores use its numbers: the binding's graph, or that graph before training renumbered it (graph/order.h) */
     const struct inmo_graph *graph;
+    int divided;           /* 1: a rank scores by the vectors of all items and of its own users (graph/share.h) */
     int32_t *row_of_node;  // (nodes)
     int32_t *node_of_row;  // (rows) -1: the node is not in the graph
     int32_t *model_user;   // (users of the graph) number in the model, or -1

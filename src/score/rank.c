@@ -49,6 +49,14 @@ static int32_t block_users(const struct inmo_rank *job)
     return users < 1 ? 1 : users > USERS ? USERS : users;
 }
 
+/* A rank has whole blocks. */
+int32_t inmo_rank_first(const struct inmo_rank *job, int rank)
+{
+    int32_t users = block_users(job);
+    int64_t blocks = ((int64_t)job->count + users - 1) / users, first = blocks * rank / inmo_ranks() * users;
+    return first < job->count ? (int32_t)first : job->count;
+}
+
 static void workspace_free(struct workspace *space)
 {
     inmo_free(space->added.value);
@@ -165,8 +173,11 @@ static void rank_products(const struct inmo_rank *job, const float *item, const 
                           int32_t first, int32_t count, struct workspace *space, int32_t *kept)
 {
     size_t dim = (size_t)job->dim;
-    for (int32_t n = 0; n < count; n++)
-        memcpy(space->user + (size_t)n * dim, job->user + (size_t)job->who[first + n] * dim, dim * sizeof(float));
+    int32_t skipped = job->by_turn ? inmo_rank_first(job, inmo_own_rank()) : 0;
+    for (int32_t n = 0; n < count; n++) {
+        int32_t row = job->by_turn ? first + n - skipped : job->who[first + n];
+        memcpy(space->user + (size_t)n * dim, job->user + (size_t)row * dim, dim * sizeof(float));
+    }
     for (int32_t begin = 0; begin < items; begin += ITEMS) {
         int32_t tile = items - begin < ITEMS ? items - begin : ITEMS;
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, tile, job->dim, 1, space->user, job->dim,
@@ -245,32 +256,18 @@ static enum inmo_status pack_candidates(const struct inmo_rank *job, float **ite
     return INMO_OK;
 }
 
-/* The first of the users whom a rank ranks for: it has whole blocks. */
-static int32_t first_user(const struct inmo_rank *job, int32_t users, int rank)
-{
-    int64_t blocks = ((int64_t)job->count + users - 1) / users, first = blocks * rank / inmo_ranks() * users;
-    return first < job->count ? (int32_t)first : job->count;
-}
-
-/* The lists of a ranking: blocks of users are the ranks' in turn. */
-struct lists {
-    const struct inmo_rank *job;
-    int32_t users; /* of a block */
-};
-
 static int64_t first_byte(const void *context, int rank)
 {
-    const struct lists *lists = context; /* items and scores have four bytes each */
-    return (int64_t)first_user(lists->job, lists->users, rank) * lists->job->k * 4;
+    const struct inmo_rank *job = context; /* items and scores have four bytes each */
+    return (int64_t)inmo_rank_first(job, rank) * job->k * 4;
 }
 
 /* Gives all ranks the lists that each has made. */
-static void gather_lists(const struct inmo_rank *job, int32_t users)
+static void gather_lists(const struct inmo_rank *job)
 {
-    struct lists lists = {job, users};
-    inmo_ranks_gather_cut(job->top_item, first_byte, &lists);
+    inmo_ranks_gather_cut(job->top_item, first_byte, job);
     if (job->top_score)
-        inmo_ranks_gather_cut(job->top_score, first_byte, &lists);
+        inmo_ranks_gather_cut(job->top_score, first_byte, job);
 }
 
 /* Filled scores have all items: where most of them are ranked, the others are closed instead of moving the scores
@@ -301,8 +298,8 @@ enum inmo_status inmo_rank(const struct inmo_rank *given, const struct inmo_hook
     int threads = inmo_threads();
     double start = inmo_now(), shown = start;
     int32_t items, users = block_users(job);
-    int32_t own = job->spread ? first_user(job, users, inmo_own_rank()) : 0;
-    int32_t end = job->spread ? first_user(job, users, inmo_own_rank() + 1) : job->count;
+    int32_t own = job->spread ? inmo_rank_first(job, inmo_own_rank()) : 0;
+    int32_t end = job->spread ? inmo_rank_first(job, inmo_own_rank() + 1) : job->count;
     atomic_int failed = 0, stop = 0;
     atomic_int done = 0;
 
@@ -351,7 +348,7 @@ enum inmo_status inmo_rank(const struct inmo_rank *given, const struct inmo_hook
     else if (atomic_load(&stop))
         status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while ranking");
     if (!status && job->spread && inmo_ranks() > 1)
-        gather_lists(job, users);
+        gather_lists(job);
 finish:
     inmo_free(closed.item);
     inmo_free(place);

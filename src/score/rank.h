@@ -24,7 +24,8 @@ struct inmo_fill {
 
 struct inmo_rank {
     int dim;
-    const float *user;                // (users, dim)
+    const float *user;                // (users, dim), or
+    int by_turn;                      /* 1: only of those whom this rank ranks for, in the order of who */
     const float *item;                // (items, dim)
     const struct inmo_fill *fill;     /* not NULL: used instead of dim, user and item */
     const struct inmo_beside *beside; /* not NULL: added to the dot products; who must be users of its graph */
@@ -42,6 +43,9 @@ struct inmo_rank {
 
 /* Reports progress in users. Errors: MEMORY, INTERRUPTED. */
 enum inmo_status inmo_rank(const struct inmo_rank *job, const struct inmo_hooks *hooks, struct inmo_error *error);
+
+/* The first of who that a rank ranks for, if the job is spread. */
+int32_t inmo_rank_first(const struct inmo_rank *job, int rank);
 
 /* Naive twin: a double loop and a sort. */
 enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_error *error);

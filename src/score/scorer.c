@@ -7,6 +7,8 @@
 #include "graph/share.h"
 #include "kernel/kernel.h"
 
+#include <string.h>
+
 struct inmo_history inmo_history_of(const struct inmo_graph *graph, int32_t user)
 {
     return (struct inmo_history){user,         (int32_t)inmo_graph_degree(graph, user),
@@ -81,7 +83,31 @@ static enum inmo_status put_beside(struct inmo_scorer *scorer, struct inmo_error
     return status;
 }
 
-/* Each rank computes the rows of its own nodes; then all have all. */
+/* How many users have a row in r. */
+static size_t user_rows(const struct inmo_scorer *scorer)
+{
+    return (size_t)(scorer->bound->divided ? scorer->bound->binding.graph->share->own_users : scorer->graph->users);
+}
+
+/* Puts the rows of all items back in the data set's order. */
+static enum inmo_status restore_items(const struct inmo_graph *whole, int dim, float *rows,
+                                      struct inmo_error *error)
+{
+    int32_t *from = whole->place ? inmo_alloc((size_t)whole->items, sizeof *from) : NULL;
+    enum inmo_status status;
+    if (!whole->place)
+        return INMO_OK;
+    if (!from)
+        return inmo_fail_memory(error, "the representations");
+    for (int32_t i = 0; i < whole->items; i++)
+        from[i] = whole->place[whole->users + i] - whole->users;
+    status = inmo_order_rows(whole->items, from, dim, rows, error);
+    inmo_free(from);
+    return status;
+}
+
+/* Each rank computes the rows of its own nodes; then all have those of all items, and of all users unless they are
+ * divided. */
 static enum inmo_status represent_share(struct inmo_scorer *scorer, double alpha, struct inmo_error *error)
 {
     const struct inmo_model *model = scorer->model;
@@ -91,8 +117,12 @@ static enum inmo_status represent_share(struct inmo_scorer *scorer, double alpha
     enum inmo_status status = r ? inmo_represent(model->kind, binding, model->layers, model->parameter, model->own,
                                                  alpha, model->popularity, r, NULL, error)
                                 : inmo_fail_memory(error, "the representations");
+    if (!status && scorer->bound->divided)
+        memcpy(scorer->r, r, user_rows(scorer) * width * sizeof *r);
+    else if (!status)
+        inmo_share_assemble(binding->graph, 0, width * sizeof *r, r, scorer->r);
     if (!status)
-        inmo_share_assemble(binding->graph, width * sizeof *r, r, scorer->r);
+        inmo_share_assemble(binding->graph, 1, width * sizeof *r, r, scorer->r + user_rows(scorer) * width);
     inmo_free(r);
     return status;
 }
@@ -111,7 +141,11 @@ static enum inmo_status represent(struct inmo_scorer *scorer, double alpha, stru
     else
         status = inmo_represent(model->kind, binding, model->layers, model->parameter, model->own, alpha,
                                 model->popularity, scorer->r, scorer->memory, error);
-    if (!status) /* so that ties rank alike however training numbered the nodes */
+    /* So that ties rank alike however training numbered the nodes. */
+    if (!status && scorer->bound->divided)
+        status = restore_items(inmo_graph_whole(binding->graph), scorer->dim,
+                               scorer->r + user_rows(scorer) * (size_t)scorer->dim, error);
+    else if (!status)
         status = inmo_order_restore(inmo_graph_whole(binding->graph), scorer->dim, scorer->r, error);
     if (!status && model->kind->head) {
         inmo_head_source_close(&scorer->head);
@@ -126,7 +160,7 @@ enum inmo_status inmo_scorer_make(struct inmo_scorer *scorer, const struct inmo_
                                   const struct inmo_model_binding *bound, int for_serving, struct inmo_error *error)
 {
     const struct inmo_model_kind *kind = model->kind;
-    size_t nodes = (size_t)bound->graph->nodes;
+    size_t nodes;
     int complete;
     *scorer = (struct inmo_scorer){.model = model,
                                    .bound = bound,
@@ -135,6 +169,7 @@ enum inmo_status inmo_scorer_make(struct inmo_scorer *scorer, const struct inmo_
                                    .for_serving = for_serving,
                                    .holds_blas = 1};
     inmo_blas_hold();
+    nodes = user_rows(scorer) + (size_t)bound->graph->items;
     scorer->by_dot = scorer->dim > 0 && !kind->head;
     scorer->r = inmo_alloc(nodes * (size_t)scorer->dim, sizeof(float));
     complete = scorer->r != NULL;
@@ -157,7 +192,8 @@ enum inmo_status inmo_scorer_refresh(struct inmo_scorer *scorer, double alpha, s
 
 void inmo_scorer_rest(struct inmo_scorer *scorer)
 {
-    inmo_release(scorer->r, 0, (size_t)scorer->graph->nodes * (size_t)scorer->dim * sizeof *scorer->r);
+    size_t rows = user_rows(scorer) + (size_t)scorer->graph->items;
+    inmo_release(scorer->r, 0, rows * (size_t)scorer->dim * sizeof *scorer->r);
 }
 
 enum inmo_status inmo_scorer_open(struct inmo_scorer *scorer, const struct inmo_model *model,
@@ -177,8 +213,8 @@ void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job)
 {
     job->items = scorer->graph->items;
     job->dim = scorer->dim;
-    job->user = scorer->r;
-    job->item = scorer->r + (size_t)scorer->graph->users * (size_t)scorer->dim;
+    job->user = scorer->bound->divided ? NULL : scorer->r;
+    job->item = scorer->r + user_rows(scorer) * (size_t)scorer->dim;
     job->fill = scorer->by_dot ? NULL : &scorer->fill;
     job->beside = scorer->beside.graph ? &scorer->beside : NULL;
 }

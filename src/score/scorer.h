@@ -14,7 +14,7 @@ struct inmo_scorer {
     const struct inmo_graph *graph; /* bound->graph */
     int dim;                        /* columns of r; 0: no vectors */
     int by_dot;                     /* the score is the dot product of two rows of r */
-    float *r;                       // (nodes, dim)
+    float *r;                       // (nodes, dim); of divided ranks: own users in training's order, all items
     /* Needed to fold in unseen users and items; NULL for systems, and unless opened for serving. */
     float *memory;                    // (nodes, the backbone's memory width)
     float *base;                      // (2 base_rows, model's dim) of the provider, see seam.h; zero for lookup
@@ -42,7 +42,7 @@ enum inmo_status inmo_scorer_refresh(struct inmo_scorer *scorer, double alpha, s
 /* Gives back the memory of the vectors until the next refresh. */
 void inmo_scorer_rest(struct inmo_scorer *scorer);
 void inmo_scorer_close(struct inmo_scorer *scorer);
-/* Sets the fields of job that say where scores come from. */
+/* Sets the fields of job that say where scores come from; of divided ranks without the users. */
 void inmo_scorer_source(const struct inmo_scorer *scorer, struct inmo_rank *job);
 /* Scores (count, items) of at most fill.users people, for models whose score is not a dot product; a head scores
  * them by their r. scratch: fill.scratch_bytes of the calling thread's own, zeroed before its first call. */

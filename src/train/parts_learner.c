@@ -91,6 +91,7 @@ static void make_view(struct parts *parts)
     parts->bound = (struct inmo_model_binding){
         .binding = stepper->binding,
         .graph = parts->data_graph ? parts->data_graph : parts->graph,
+        .divided = stepper->cut && !reads_histories(parts),
     };
 }
 
