@@ -272,9 +272,9 @@ def test_a_warm_start(data, tmp_path, case):
     assert filecmp.cmp(tmp_path / "one", tmp_path / "three", shallow=False)
 
 
-def two_kinds(first, second):
-    return subprocess.run([*MPIRUN, "-n", "1", MPI, *map(str, first), ":", "-n", "1", MPI, *map(str, second)],
-                          capture_output=True, text=True, timeout=60)
+def two_kinds(first, second, folders=(".", ".")):
+    return subprocess.run([*MPIRUN, "-wdir", folders[0], "-n", "1", MPI, *map(str, first), ":",
+                           "-wdir", folders[1], "-n", "1", MPI, *map(str, second)], capture_output=True, text=True, timeout=60)
 
 
 def test_ranks_that_differ_are_refused(data, tmp_path):
@@ -285,6 +285,12 @@ def test_ranks_that_differ_are_refused(data, tmp_path):
     assert done.returncode != 0 and "rank 1: all ranks must be alike" in done.stderr and '"seed": 7' in done.stderr
     done = two_kinds(words, ["train", tmp_path / "other", "-o", tmp_path / "model", "-q", *SHORT])
     assert done.returncode != 0 and "rank 1: all ranks must be alike: found 'data:" in done.stderr
+    for n in range(2):  # an earlier model of the same name that is another one
+        (tmp_path / str(n)).mkdir()
+        train(data, tmp_path / str(n) / "earlier", [*CASES["inmo-lightgcn"], "--epochs", 1 + n])
+    warm = ["train", data, "-o", tmp_path / "model", "-q", *CASES["inmo-lightgcn"], "--from", "earlier"]
+    done = two_kinds(warm, warm, (tmp_path / "0", tmp_path / "1"))
+    assert done.returncode != 0 and "rank 1: all ranks must be alike: --from: earlier is not the model" in done.stderr
     copy = tmp_path / "inmo"
     copy.write_bytes(pathlib.Path(MPI).read_bytes() + b"\0")
     copy.chmod(0o755)
