@@ -5,7 +5,7 @@
 #include "base/plot.h"
 #include "lab/json_get.h"
 
-enum { MOST_SERIES = 16, MOST_STEPS = 64 };
+enum { MOST_SERIES = 64, MOST_STEPS = 64 };
 
 static double *numbers_of(const json_t *list)
 {

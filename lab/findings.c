@@ -228,15 +228,17 @@ static int is_shown(const struct inmo_lab *lab, size_t row)
     return 0;
 }
 
-/* The validations of a run of the first seed, thinned out to some points; of fewer than three there is no curve. */
+/* The validations of a run of the first seed, thinned out to some points. Beside a table, fewer than three are no
+ * curve. */
 static void add_curve(const struct inmo_lab *lab, size_t row, json_t *series)
 {
-    enum { FEWEST = 3, MOST = 200 };
+    enum { MOST = 200 };
+    size_t fewest = lab->row[row].experiment->shape == INMO_LAB_TABLE ? 3 : 1;
     const json_t *record = json_object_get(lab->run[lab->run_of[row * lab->seeds]].result, "record");
     size_t validations = 0, seen = 0;
     for (size_t n = 0; n < json_array_size(record); n++)
         validations += json_is_number(json_object_get(json_array_get(record, n), "ndcg@20"));
-    for (size_t n = 0; n < json_array_size(record) && validations >= FEWEST; n++) {
+    for (size_t n = 0; n < json_array_size(record) && validations >= fewest; n++) {
         const json_t *epoch = json_array_get(record, n), *score = json_object_get(epoch, "ndcg@20");
         if (!json_is_number(score))
             continue;
