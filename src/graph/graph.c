@@ -249,8 +249,8 @@ enum inmo_status inmo_graph_renumber(const struct inmo_graph *graph, const int32
         return status;
     made->place = inmo_alloc(nodes, sizeof *made->place);
     made->origin = inmo_alloc(nodes, sizeof *made->origin);
-    cursor = inmo_alloc(nodes, sizeof *cursor);
-    if (!cursor || !made->place || !made->origin) {
+    cursor = is_outline ? NULL : inmo_alloc(nodes, sizeof *cursor);
+    if ((!is_outline && !cursor) || !made->place || !made->origin) {
         status = inmo_fail_memory(error, "the interaction graph");
         goto done;
     }
