@@ -4,7 +4,7 @@
     bench/fair.py DATA OUT [--inmo PROGRAM] [--model NAME ...] [--data NAME ...]
 
 DATA has the logs (lastfm.tsv.zst, ...), OUT keeps prepared data and searches: the same command goes on where it
-stopped. Test parts are not looked at. docs/results.md has the table under "Fair baselines"."""
+stopped. Test parts are not looked at. docs/choices.md has the table under "Fair baselines"."""
 import argparse
 import json
 import pathlib

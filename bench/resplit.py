@@ -5,7 +5,7 @@
 
 random: of each user's interactions 70 % are for training and 10 % for the test, drawn by seed 11; the others are left out.
 time: the oldest 80 % are for training and the others for the test. LOG: tab-separated numbers, user and item first, .zst;
-ratings (if there is such a column) above 3 count. docs/results.md says what was decided on them."""
+ratings (if there is such a column) above 3 count. docs/choices.md says what was decided on them."""
 import argparse
 import io
 import subprocess

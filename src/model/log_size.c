@@ -1,7 +1,7 @@
 /* log_size.c - settings that follow the size of the log, for models trained by steps. On a small log the same steps
  * go over the same interactions more often, and what is learned by heart there must be held back: by a higher
  * temperature of the listwise loss, or by larger weights of the norms. The rules were found by validation on five
- * logs of 36,000 to 706,000 interactions (docs/results.md, "Fair baselines"); nothing is tried in training. */
+ * logs of 36,000 to 706,000 interactions (docs/choices.md, "Fair baselines"); nothing is tried in training. */
 #include "model/choice.h"
 
 /* 1 from 400,000 interactions on, 10 up to 40,000. */

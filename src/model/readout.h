@@ -1,6 +1,6 @@
 /* readout.h - scales items by popularity: r_i becomes d_i^γ r_i, after the backbone and before any use of r. Sums
  * over neighbours grow with the degree, and the loss lets popular items grow further. γ < 0 scales them down, which
- * generalises better (docs/results.md, "How the settings were chosen"). */
+ * generalises better (docs/results-history.md, "How the settings were chosen"). */
 #ifndef INMO_MODEL_READOUT_H
 #define INMO_MODEL_READOUT_H
 

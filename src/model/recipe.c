@@ -51,7 +51,7 @@ void inmo_recipe_pairwise(struct inmo_train_options *options, const struct inmo_
 }
 
 /* From a random start, training takes hundreds of epochs, with pretraining. Here the half that is a product has
- * the spectral start of the other models. Chosen by validation on one small log (docs/results.md). */
+ * the spectral start of the other models. Chosen by validation on one small log (docs/results-history.md). */
 void inmo_recipe_head(struct inmo_train_options *options, const struct inmo_model_kind *kind)
 {
     options->init = "normal";

@@ -16,7 +16,7 @@ struct inmo_paper_recipe {
     const char *init;
 };
 
-/* A fast way to train, and the values that a search by validation found for this model (docs/results.md). */
+/* A fast way to train, and the values that a search by validation found for this model (docs/choices.md). */
 struct inmo_fast_recipe {
     void (*take)(struct inmo_train_options *options, const struct inmo_model_kind *kind);
     double learning_rate, temperature, graph_dropout, l2;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Fast recipes. The numbers (learning rate, temperature, graph dropout, l2, dim, walks) come from a search by
- * validation on one split of Gowalla (docs/results.md). MF, NGCF and IDCF do better pairwise. Backbones whose
+ * validation on one split of Gowalla (docs/choices.md). MF, NGCF and IDCF do better pairwise. Backbones whose
  * representations are several times as wide as the embeddings use 64 dimensions. Only INMO-LGCN uses walks: other
  * models are compared as published. */
 #define LISTWISE inmo_recipe_listwise

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Ridges to choose from, with the share of an item's own weight; found on logs of several shapes
- * (docs/results.md). */
+ * (docs/choices.md). */
 static const struct {
     double ridge, share;
 } ridges[] = {{10, 0.3}, {30, 1}, {100, 1}, {300, 1}};

@@ -38,7 +38,7 @@ static int wants_validation(const struct inmo_model_kind *kind, const struct inm
            (inmo_choice_open(options) && kind->choice && kind->choice->trials > 0);
 }
 
-/* By measurement (docs/results.md): to train again is always a little better than a new graph, and costs as much as
+/* By measurement (docs/choices.md): to train again is always a little better than a new graph, and costs as much as
  * the first pass. But a validation part that somebody made is theirs to evaluate on, and vectors do not see it. */
 static const char *how_to_refit(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                 int64_t interactions, int is_held_out)

@@ -1,7 +1,7 @@
 /* ranges.c - see ranges.h. The order is the one in which a search over all models goes through them: those that are
  * often best first, the slow ones last, so that a limit of time cuts off what is least likely to win.
  *
- * Ranges span the values that were best on some log (docs/results.md), and a factor of two or three around them. */
+ * Ranges span the values that were best on some log (docs/choices.md), and a factor of two or three around them. */
 #include "tune/ranges.h"
 
 #include "base/memory.h"

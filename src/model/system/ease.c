@@ -33,7 +33,7 @@ static void ease_defaults(struct inmo_train_options *options, enum inmo_recipe r
 }
 
 /* The best λ of the more frequent half of the items is that of all of them, and an inverse of that costs an eighth
- * (docs/results.md). */
+ * (docs/choices.md). */
 static void take_weight(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
 {
     static const double l2[] = {2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000};

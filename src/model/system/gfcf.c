@@ -35,7 +35,7 @@ static void gfcf_defaults(struct inmo_train_options *options, enum inmo_recipe r
 }
 
 /* The rank grows with the log: what is an ideal low pass for thousands of users lets everything through for
- * hundreds. Found by validation on logs of all shapes (docs/results.md); nothing is tried in training. */
+ * hundreds. Found by validation on logs of all shapes (docs/choices.md); nothing is tried in training. */
 static void take_rank(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
 {
     double rank = floor((log->users < log->items ? log->users : log->items) / 12);

@@ -27,7 +27,7 @@ struct inmo_system_state {
     float *weight;
 };
 
-/* Those of the authors' runs, or what a search found (docs/results.md). */
+/* Those of the authors' runs, or what a search found (docs/choices.md). */
 static void knn_defaults(struct inmo_train_options *options, enum inmo_recipe recipe)
 {
     int fast = recipe == INMO_RECIPE_FAST;
@@ -36,7 +36,7 @@ static void knn_defaults(struct inmo_train_options *options, enum inmo_recipe re
     options->similarity = fast ? "auto" : "jaccard";
 }
 
-/* No similarity is best on all logs. Weights of users help where some have chosen very much (docs/results.md). */
+/* No similarity is best on all logs. Weights of users help where some have chosen very much (docs/choices.md). */
 static void take_similarity(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
 {
     static const char *const name[] = {"tf-idf", "cosine", "bm25"};
