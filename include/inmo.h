@@ -446,6 +446,7 @@ struct inmo_train_options {
     int link_neighbours;       /* items that an item is predicted from, at most */
     double link_ridge;         /* ridge of these predictions; INMO_AUTO (default): chosen */
     double link_popularity;    /* their gamma: scaled by degree^gamma; INMO_AUTO (default): chosen */
+    double prior;              /* weight of popularity, the same for everybody; 0: none; INMO_AUTO: chosen */
     const char *eval_alpha;    /* one|reached|next: the alpha used outside training */
     double user_templates;     /* share of users in training that are templates (idcf: have keys), (0, 1] */
     double item_templates;     /* share of items in training that are templates (idcf: have keys), (0, 1] */
@@ -673,6 +674,7 @@ struct inmo_eval_options {
     const char *eval_alpha; /* one|reached; default NULL: as the model was trained */
     double walks;           /* weight of short walks; default -1: as trained */
     double links;           /* weight of item links; default -1: as trained */
+    double prior;           /* weight of popularity; default -1: as trained */
     int walk_neighbours;    /* default 0: as trained */
     int allow_leaks;        /* 1: also on interactions that the model was trained on; default 0: refused */
     int mask_seen;          /* 1: what a user has seen but not chosen is not ranked, as in lists; default 0 */
@@ -941,7 +943,8 @@ INMO_API enum inmo_status inmo_similar_rows(const struct inmo_view *view, int of
                                             struct inmo_error *error);
 
 /* Explains the score of an item as a sum of contributions (up to rounding): one entry for each item of the
- * history, and one for what does not depend on the history ("(any user)" or "(own embedding)"). ngcf models are
+ * history, and one for what does not depend on the history ("(any user)" or "(own embedding)"; with a
+ * prior also "(popularity)"). ngcf models are
  * not linear in the history: there an item's entry is what the score would lose without it, and "(the rest)" is
  * the remainder. */
 struct inmo_explanation {

@@ -84,8 +84,10 @@ enum inmo_status inmo_lab_run_plan(struct inmo_lab_run *run, const struct inmo_l
     if (options->epochs > 0)
         run->options.epochs = options->epochs;
     run->options.max_seconds = options->max_seconds;
-    run->options.refit = "none";        /* as in the paper's protocol */
-    run->options.walks = system->walks; /* the paper's methods have no walks, whatever the recipe */
+    run->options.refit = "none"; /* as in the paper's protocol */
+    /* the paper's methods have nothing beside their vectors, whatever the recipe */
+    run->options.walks = system->walks;
+    run->options.links = run->options.prior = 0;
     if (options->storage && inmo_model_kind_find(system->model)->backbone == &inmo_backbone_lightgcn)
         run->options.storage = options->storage;
     if (system->templates > 0)

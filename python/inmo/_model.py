@@ -304,7 +304,7 @@ def _as_earlier(path: str, model: str, options: Dict[str, Any]) -> Tuple[str, Di
     earlier = load(path)
     settings = earlier.configuration
     if "walks" in earlier.chosen:
-        settings.update({"walks": "auto", "links": "auto", "link-ridge": "auto", "link-popularity": "auto"})
+        settings.update({"walks": "auto", "links": "auto", "link-ridge": "auto", "link-popularity": "auto", "prior": "auto"})
     name = settings.pop("model")
     given = {keyword(word): value for word, value in settings.items() if value is not None}
     return (name if model == "inmo-lightgcn" else model), {**given, **options}

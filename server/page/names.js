@@ -9,6 +9,7 @@ const asked = new Set(); // ids whose title was asked for
 const NO_ITEM = new Map([
     ["(any user)", "suits anybody"],
     ["(own embedding)", "the user's own vector"],
+    ["(popularity)", "is popular"],
     ["(the rest)", "the rest"],
 ]);
 

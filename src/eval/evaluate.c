@@ -27,7 +27,7 @@ enum { MOST_KS = 16, MOST_GROUPS = 16, MOST_K = 10000 };
 
 void inmo_eval_options_init_sized(struct inmo_eval_options *options, size_t size)
 {
-    const struct inmo_eval_options defaults = {.part = "test", .ks = "20", .walks = -1, .links = -1};
+    const struct inmo_eval_options defaults = {.part = "test", .ks = "20", .walks = -1, .links = -1, .prior = -1};
     inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
@@ -46,6 +46,8 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
          "Weight of short walks in a score; -1: as trained."},
         {"links", 'r', offsetof(struct inmo_eval_options, links), -1, 1e6, NULL, "Evaluation", "WEIGHT",
          "Weight of item links in a score; -1: as trained."},
+        {"prior", 'r', offsetof(struct inmo_eval_options, prior), -1, 1e6, NULL, "Evaluation", "WEIGHT",
+         "Weight of an item's popularity in a score; -1: as trained."},
         {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation",
          "K", "Number of items that walks from an item lead to; 0: as trained."},
         {"allow-leaks", 'b', offsetof(struct inmo_eval_options, allow_leaks), 0, 1, NULL, "Evaluation", NULL,
@@ -324,7 +326,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
 {
     enum inmo_status status = INMO_OK;
     struct inmo_eval_options defaults, filled;
-    struct inmo_model as_asked = *model; /* a shallow copy: only walks and links may change */
+    struct inmo_model as_asked = *model; /* a shallow copy: only walks, links and prior may change */
     struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
     const struct inmo_csr *lists[3] = {&data->train};
@@ -360,10 +362,15 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
         if (!as_asked.linked) /* solved on the graph of the test, with the default's rule */
             as_asked.link_rule = inmo_link_rule_default(model->popularity);
     }
-    if ((as_asked.walks > 0 || as_asked.links > 0) && !inmo_kind_takes_walks(model->kind)) {
+    if (options->prior >= 0)
+        as_asked.prior = options->prior;
+    if ((as_asked.walks > 0 || as_asked.links > 0 || as_asked.prior > 0) && !inmo_kind_takes_walks(model->kind)) {
         status =
             inmo_fail(error, INMO_UNSUPPORTED, "`%s`: %s has no scores that are products of vectors to add them to",
-                      as_asked.walks > 0 ? "walks" : "links", model->kind->name);
+                      as_asked.walks > 0   ? "walks"
+                      : as_asked.links > 0 ? "links"
+                                           : "prior",
+                      model->kind->name);
         goto done;
     }
     is_test = strcmp(options->part, "test") == 0;

@@ -172,7 +172,7 @@ static struct inmo_weighing weighing_of(const struct inmo_validation *validation
 }
 
 enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, int32_t most,
-                                       struct inmo_scorer *scorer, double walks, double links,
+                                       struct inmo_scorer *scorer, double walks, double links, double prior,
                                        struct inmo_weights *weights, struct inmo_error *error)
 {
     struct inmo_weighing weighing;
@@ -182,12 +182,15 @@ enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation,
         weighing = weighing_of(validation, scorer, who, count);
         weighing.walks = walks;
         weighing.links = links;
+        weighing.prior = prior;
         status = inmo_weigh(&weighing, weights, error);
     }
     if (!status && scorer->beside.walks)
         scorer->beside.walks->factor = (float)weights->walks;
     if (!status && scorer->beside.links)
         scorer->beside.links->factor = (float)weights->links;
+    if (!status && scorer->beside.prior)
+        scorer->beside.prior->factor = (float)weights->prior;
     inmo_free(who);
     return status;
 }

@@ -22,7 +22,7 @@ enum inmo_status inmo_validation_ndcg(struct inmo_validation *validation, const 
 /* Chooses the weights of the scorer's walks and links (INMO_AUTO: to be chosen, else given) on a sample of at most
  * `most` users, and sets them. */
 enum inmo_status inmo_validation_weigh(const struct inmo_validation *validation, int32_t most,
-                                       struct inmo_scorer *scorer, double walks, double links,
+                                       struct inmo_scorer *scorer, double walks, double links, double prior,
                                        struct inmo_weights *weights, struct inmo_error *error);
 /* NDCG@k of each user by links alone, without vectors, on the sample that decides on weights: *count numbers, at
  * most INMO_WEIGH_USERS. */

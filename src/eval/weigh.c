@@ -16,14 +16,18 @@ enum { BLOCK_SCORES = 2 << 20, BLOCK_USERS = 64, UNIT_USERS = 512, MOST_K = 64 }
 
 static const double multiple[] = {0, 0.25, 0.5, 1, 2, 4, 8, 16, 32};
 enum { MULTIPLES = sizeof multiple / sizeof *multiple, MOST_TRIALS = MULTIPLES * MULTIPLES };
+/* A prior must be better than none by so many standard errors of the difference. Where histories are long it is
+ * worse at every weight, so less than for other choices is enough (docs/choices.md). */
+static const double standard_errors = 2;
 
 struct weigher {
     const struct inmo_weighing *weighing;
     const struct inmo_links *links;  // those to weigh
     const struct inmo_walks *walks;
+    const struct inmo_prior *prior;
     uint8_t *closed;  // (items) no candidates; NULL: all are
     int32_t trials;
-    float walk_factor[MOST_TRIALS], link_factor[MOST_TRIALS];
+    float walk_factor[MOST_TRIALS], link_factor[MOST_TRIALS], prior_factor[MOST_TRIALS];
     float *ndcg;   // (users, trials)
     double *unit;  // (users, 3) spread of the products, heads of the walks and of the links
 };
@@ -34,11 +38,12 @@ struct space {
     struct inmo_sums sums;
     int32_t *walk_item, *link_item, *item;  // (items)
     float *walk_value, *link_value;         // (items)
-    float *product, *walk, *link;           // (items) of the items that one of them reaches
+    float *product, *walk, *link, *prior;   // (items) of the items that one of them reaches
 };
 
 static void space_free(struct space *space)
 {
+    inmo_free(space->prior);
     inmo_free(space->link);
     inmo_free(space->walk);
     inmo_free(space->product);
@@ -72,45 +77,74 @@ static int space_make(struct space *space, const struct inmo_scorer *scorer)
     space->product = inmo_alloc(items, sizeof(float));
     space->walk = inmo_alloc(items, sizeof(float));
     space->link = inmo_alloc(items, sizeof(float));
+    space->prior = inmo_alloc(items, sizeof(float));
     return inmo_sums_make(&space->sums, scorer->graph->items) == 0 && space->user && space->score &&
                    space->walk_item && space->link_item && space->item && space->walk_value && space->link_value &&
-                   space->product && space->walk && space->link
+                   space->product && space->walk && space->link && space->prior
                ? 0
                : -1;
 }
 
-/* Puts the items that walks or links of the user reach into space->item, with the three parts of their scores, and
- * takes them, like items the user has, out of score. Returns how many there are. */
+/* Items with values, ascending, and how many of them were taken. */
+struct list {
+    const int32_t *item;
+    const float *value;
+    int32_t count, at;
+};
+
+static int32_t next_item(const struct list *list)
+{
+    return list->at < list->count ? list->item[list->at] : INT32_MAX;
+}
+
+/* Its value of item i, which is not behind its next one. */
+static float take(struct list *list, int32_t i)
+{
+    return next_item(list) == i ? list->value[list->at++] : 0;
+}
+
+/* Puts the items that walks, links or the prior reach into space->item, with the parts of their scores, and takes
+ * them, like items the user has, out of score. Returns how many there are. */
 static int32_t gather(const struct weigher *weigher, int32_t u, float *score, struct space *space)
 {
     const struct inmo_graph *graph = weigher->weighing->scorer->graph;
     const struct inmo_csr *seen = weigher->weighing->seen;
     const int32_t *node = graph->neighbour + graph->offset[u];
     const float *share = graph->relative ? graph->relative + graph->offset[u] : NULL;
-    int32_t history = (int32_t)inmo_graph_degree(graph, u), walks = 0, links = 0, w = 0, l = 0, count = 0;
+    int32_t history = (int32_t)inmo_graph_degree(graph, u), count = 0;
+    struct list walks = {.item = space->walk_item, .value = space->walk_value};
+    struct list links = {.item = space->link_item, .value = space->link_value}, prior = {0};
     if (weigher->walks) {
         inmo_walks_add(weigher->walks, node, share, history, graph->users, &space->sums);
-        walks = inmo_sums_collect(&space->sums, space->walk_item, space->walk_value);
+        walks.count = inmo_sums_collect(&space->sums, space->walk_item, space->walk_value);
     }
     if (weigher->links) {
         inmo_links_add(weigher->links, node, share, history, graph->users, &space->sums);
-        links = inmo_sums_collect(&space->sums, space->link_item, space->link_value);
+        links.count = inmo_sums_collect(&space->sums, space->link_item, space->link_value);
     }
+    if (weigher->prior)
+        prior = (struct list){weigher->prior->item, weigher->prior->value, weigher->prior->count, 0};
     for (int64_t e = seen->offset[u]; e < seen->offset[u + 1]; e++)
         score[seen->column[e]] = -INFINITY;
     for (int32_t i = 0; weigher->closed && i < graph->items; i++)
         if (weigher->closed[i])
             score[i] = -INFINITY;
-    while (w < walks || l < links) {
-        int32_t i = l == links || (w < walks && space->walk_item[w] < space->link_item[l]) ? space->walk_item[w]
-                                                                                           : space->link_item[l];
-        float walk = w < walks && space->walk_item[w] == i ? space->walk_value[w++] : 0;
-        float link = l < links && space->link_item[l] == i ? space->link_value[l++] : 0;
+    for (;;) {
+        int32_t i = next_item(&walks);
+        float walk, link, popular;
+        i = next_item(&links) < i ? next_item(&links) : i;
+        i = next_item(&prior) < i ? next_item(&prior) : i;
+        if (i == INT32_MAX)
+            break;
+        walk = take(&walks, i);
+        link = take(&links, i);
+        popular = take(&prior, i);
         if (score[i] == -INFINITY)
             continue;
         space->item[count] = i;
         space->product[count] = score[i];
         space->walk[count] = walk;
+        space->prior[count] = popular;
         space->link[count++] = link;
         score[i] = -INFINITY;
     }
@@ -157,12 +191,13 @@ static void try_user(const struct weigher *weigher, int32_t n, int32_t count, co
     for (int32_t t = 0; t < weigher->trials; t++) {
         struct inmo_top top = {weighing->k, rest.count, best, item};
         struct inmo_metrics metrics = {0};
-        float walk = weigher->walk_factor[t], link = weigher->link_factor[t], bound;
+        float walk = weigher->walk_factor[t], link = weigher->link_factor[t], prior = weigher->prior_factor[t],
+              bound;
         memcpy(best, rest_score, sizeof best);
         memcpy(item, rest_item, sizeof item);
         bound = inmo_top_bound(&top);
         for (int32_t m = 0; m < count; m++) {
-            float sum = space->product[m] + walk * space->walk[m] + link * space->link[m];
+            float sum = space->product[m] + walk * space->walk[m] + link * space->link[m] + prior * space->prior[m];
             if (sum >= bound) {
                 inmo_top_add(&top, sum, space->item[m]);
                 bound = inmo_top_bound(&top);
@@ -253,7 +288,7 @@ static void tear_down(struct weigher *weigher)
 }
 
 /* All pairs of weights: multiples of the units where they are to be chosen, else what is given. */
-static void plan_trials(struct weigher *weigher, int32_t users)
+static void plan_trials(struct weigher *weigher, int32_t users, float prior)
 {
     const struct inmo_weighing *weighing = weigher->weighing;
     double sum[3] = {0}, walk_unit, link_unit;
@@ -262,8 +297,10 @@ static void plan_trials(struct weigher *weigher, int32_t users)
             sum[part] += weigher->unit[3 * (size_t)n + (size_t)part];
     walk_unit = sum[1] > 0 ? sum[0] / sum[1] : 0;
     link_unit = sum[2] > 0 ? sum[0] / sum[2] : 0;
+    weigher->trials = 0;
     for (int w = 0; w < (weighing->walks < 0 && walk_unit > 0 ? MULTIPLES : 1); w++)
         for (int l = 0; l < (weighing->links < 0 && link_unit > 0 ? MULTIPLES : 1); l++) {
+            weigher->prior_factor[weigher->trials] = prior;
             weigher->walk_factor[weigher->trials] =
                 (float)(weighing->walks < 0 ? multiple[w] * walk_unit : weighing->walks);
             weigher->link_factor[weigher->trials++] =
@@ -288,14 +325,69 @@ static int32_t best_trial(const struct weigher *weigher, double *ndcg)
     return best;
 }
 
+/* Tries the pairs of weights beside a prior of this weight. */
+static enum inmo_status weigh_pairs(struct weigher *weigher, int32_t users, float prior,
+                                    struct inmo_weights *weights, struct inmo_error *error)
+{
+    enum inmo_status status;
+    int32_t best;
+    plan_trials(weigher, users, prior);
+    status = run_over(weigher, weigher->weighing->count, 1, 0, error);
+    if (status)
+        return status;
+    best = best_trial(weigher, &weights->ndcg);
+    *weights = (struct inmo_weights){(double)weigher->walk_factor[best], (double)weigher->link_factor[best],
+                                     (double)prior, weights->ndcg};
+    return INMO_OK;
+}
+
+/* Whether a trial is better than the first by more than chance. */
+static int is_clear(const struct weigher *weigher, int32_t trial)
+{
+    double sum = 0, squares = 0, users = weigher->weighing->count;
+    for (int32_t n = 0; n < weigher->weighing->count; n++) {
+        const float *ndcg = weigher->ndcg + (size_t)n * (size_t)weigher->trials;
+        double difference = (double)ndcg[trial] - ndcg[0];
+        sum += difference;
+        squares += difference * difference;
+    }
+    return sum > standard_errors * sqrt(fmax(squares - sum * sum / users, 0));
+}
+
+/* Tries priors beside the walks and links that were chosen without one, and if one is clearly better, all pairs of
+ * weights of these once more beside it. */
+static enum inmo_status weigh_prior(struct weigher *weigher, int32_t users, struct inmo_weights *weights,
+                                    struct inmo_error *error)
+{
+    const struct inmo_prior *prior = weigher->prior;
+    double spread = 0, head = mean_of_largest(prior->value, prior->count, weigher->weighing->k), ndcg;
+    enum inmo_status status;
+    int32_t best;
+    for (int32_t n = 0; n < users; n++)
+        spread += weigher->unit[3 * (size_t)n] / users;
+    if (!(head > 0) || !(spread > 0))
+        return INMO_OK;
+    for (weigher->trials = 0; weigher->trials < MULTIPLES; weigher->trials++) {
+        weigher->walk_factor[weigher->trials] = (float)weights->walks;
+        weigher->link_factor[weigher->trials] = (float)weights->links;
+        weigher->prior_factor[weigher->trials] = (float)(multiple[weigher->trials] * spread / head);
+    }
+    status = run_over(weigher, weigher->weighing->count, 1, 0, error);
+    if (status)
+        return status;
+    best = best_trial(weigher, &ndcg);
+    return is_clear(weigher, best) ? weigh_pairs(weigher, users, weigher->prior_factor[best], weights, error)
+                                   : INMO_OK;
+}
+
 enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_weights *weights,
                             struct inmo_error *error)
 {
-    struct weigher weigher = {
-        .weighing = weighing, .links = weighing->scorer->beside.links, .walks = weighing->scorer->beside.walks};
+    const struct inmo_beside *beside = &weighing->scorer->beside;
+    struct weigher weigher = {.weighing = weighing, .links = beside->links, .walks = beside->walks};
     struct inmo_walks walks;
     struct inmo_links links;
-    int32_t users = weighing->count < UNIT_USERS ? weighing->count : UNIT_USERS, best;
+    int32_t users = weighing->count < UNIT_USERS ? weighing->count : UNIT_USERS;
     enum inmo_status status = set_up(&weigher, error);
     if (weigher.walks) { /* by units of their own */
         walks = *weigher.walks;
@@ -309,14 +401,13 @@ enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_we
     }
     if (!status)
         status = run_over(&weigher, users, 1, 1, error);
-    if (!status) {
-        plan_trials(&weigher, users);
-        status = run_over(&weigher, weighing->count, 1, 0, error);
-    }
-    if (!status) {
-        best = best_trial(&weigher, &weights->ndcg);
-        weights->walks = (double)weigher.walk_factor[best];
-        weights->links = (double)weigher.link_factor[best];
+    if (!status && weighing->prior > 0)
+        weigher.prior = beside->prior;
+    if (!status)
+        status = weigh_pairs(&weigher, users, (float)fmax(weighing->prior, 0), weights, error);
+    if (!status && weighing->prior < 0 && beside->prior) {
+        weigher.prior = beside->prior;
+        status = weigh_prior(&weigher, users, weights, error);
     }
     tear_down(&weigher);
     return status;

@@ -1,4 +1,4 @@
-/* weigh.h - how much walks and links weigh beside the vectors, decided by a validation part.
+/* weigh.h - how much walks, links and popularity weigh beside the vectors, decided by a validation part.
  *
  * The product of the vectors is computed once for each user of a sample; then any number of weights is tried at the
  * cost of the items that walks and links reach. Nothing is trained. */
@@ -14,16 +14,18 @@ enum {
 };
 
 struct inmo_weighing {
-    const struct inmo_scorer *scorer; /* refreshed; the factors of its walks and links do not matter */
+    const struct inmo_scorer *scorer; /* refreshed; the factors of its walks and links do not matter, nor that
+                                         of its prior; NULL parts weigh nothing */
     const struct inmo_csr *truth, *seen;
     const int32_t *who;  // (count) users with truth items
     int32_t count;
     int k;
     int only_seen;       /* 1: items without training interactions are no candidates */
     double walks, links; /* given weights; negative: to be chosen */
+    double prior;        /* the same; chosen, it is 0 unless another weight is clearly better */
 };
 struct inmo_weights {
-    double walks, links;
+    double walks, links, prior;
     double ndcg; /* of the sample, by these weights */
 };
 /* Errors: MEMORY. */

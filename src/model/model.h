@@ -78,6 +78,7 @@ struct inmo_model {
     double popularity;                           /* exponent of an item's degree in its representation */
     double walks;                                /* weight of short walks in a score (score/walk.h); 0: none */
     int walk_neighbours;                         /* most walk neighbours of each item */
+    double prior;                                /* weight of popularity in a score (score/prior.h); 0: none */
     double links;                                /* weight of item links in a score (score/links.h); 0: none */
     struct inmo_link_rule link_rule;             /* how they were solved, for items that come later */
     struct inmo_links *linked;                   // among the model's items; NULL: not solved yet

@@ -57,7 +57,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     int32_t user_rows = 0, *template_item = NULL;
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
-    char links[48], link_neighbours[16], link_ridge[48], link_share[48], link_popularity[48];
+    char links[48], link_neighbours[16], link_ridge[48], link_share[48], link_popularity[48], prior[48];
     struct inmo_tensor tensor[24 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[21] = {
@@ -85,6 +85,8 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
         metadata[about++] = (struct inmo_metadata){"preparation", model->preparation};
     if (model->origin)
         metadata[about++] = (struct inmo_metadata){"origin", model->origin};
+    if (model->prior > 0)
+        metadata[about++] = (struct inmo_metadata){"prior", prior};
     if (model->refitted)
         metadata[about++] =
             (struct inmo_metadata){"refit", model->refitted == INMO_REFIT_GRAPH ? "graph" : "train"};
@@ -95,6 +97,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     inmo_format(walks, sizeof walks, "%.17g", model->walks);
     snprintf(neighbours, sizeof neighbours, "%d", model->walk_neighbours);
     inmo_format(links, sizeof links, "%.17g", model->linked ? model->links : 0);
+    inmo_format(prior, sizeof prior, "%.17g", model->prior);
     snprintf(link_neighbours, sizeof link_neighbours, "%d", model->link_rule.k);
     inmo_format(link_ridge, sizeof link_ridge, "%.17g", model->link_rule.ridge);
     inmo_format(link_share, sizeof link_share, "%.17g", model->link_rule.share);
@@ -278,6 +281,7 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
     const char *walks = inmo_tensorfile_metadata(model->file, "walks");
     const char *neighbours = inmo_tensorfile_metadata(model->file, "walk_neighbours");
     const char *links = inmo_tensorfile_metadata(model->file, "links");
+    const char *prior = inmo_tensorfile_metadata(model->file, "prior");
     const char *link_neighbours = inmo_tensorfile_metadata(model->file, "link_neighbours");
     const char *link_ridge = inmo_tensorfile_metadata(model->file, "link_ridge");
     const char *link_share = inmo_tensorfile_metadata(model->file, "link_share");
@@ -304,12 +308,13 @@ static enum inmo_status load_configuration(const char *path, struct inmo_model *
         (walks && !real_number(walks, 0, 1e6, &model->walks)) ||
         (neighbours && !whole_number(neighbours, 1, 100000, &model->walk_neighbours)) ||
         (links && !real_number(links, 0, 1e6, &model->links)) ||
+        (prior && !real_number(prior, 0, 1e6, &model->prior)) ||
         (link_neighbours && !whole_number(link_neighbours, 0, 100000, &model->link_rule.k)) ||
         (link_ridge && !real_number(link_ridge, 0, 1e9, &model->link_rule.ridge)) ||
         (link_share && !real_number(link_share, 0, 1e6, &model->link_rule.share)) ||
         (link_popularity && !real_number(link_popularity, -2, 2, &model->link_rule.popularity)) ||
         (model->links > 0 && model->link_rule.k < 1) ||
-        ((model->walks > 0 || model->links > 0) && !inmo_kind_takes_walks(model->kind)))
+        ((model->walks > 0 || model->links > 0 || model->prior > 0) && !inmo_kind_takes_walks(model->kind)))
         return bad(path, "its description is out of bounds", error);
     if (origin && (*origin != '{' || !inmo_json_is_sound(origin, strlen(origin))))
         return bad(path, "its origin is not a JSON object", error);

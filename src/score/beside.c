@@ -7,6 +7,7 @@ void inmo_beside_free(struct inmo_beside *beside)
 {
     inmo_walks_free(beside->walks);
     inmo_links_free(beside->links);
+    inmo_prior_free(beside->prior);
     *beside = (struct inmo_beside){0};
 }
 
@@ -30,6 +31,8 @@ int64_t inmo_beside_most(const struct inmo_beside *beside, const int32_t *node, 
         most += inmo_walks_most(beside->walks, count);
     if (beside->links)
         most += inmo_links_most(beside->links, node, count, first);
+    if (beside->prior)
+        most += beside->prior->count;
     return most < beside->graph->items ? most : beside->graph->items;
 }
 
@@ -40,6 +43,8 @@ int32_t inmo_beside_collect(const struct inmo_beside *beside, const int32_t *nod
         inmo_walks_add(beside->walks, node, share, count, first, sums);
     if (beside->links)
         inmo_links_add(beside->links, node, share, count, first, sums);
+    if (beside->prior)
+        inmo_prior_add(beside->prior, sums);
     return inmo_sums_collect(sums, item, value);
 }
 
@@ -47,4 +52,9 @@ double inmo_beside_between(const struct inmo_beside *beside, int32_t j, float sh
 {
     return (beside->walks ? (double)share * inmo_walks_between(beside->walks, j, i) : 0) +
            (beside->links ? sqrt((double)share) * inmo_links_between(beside->links, j, i) : 0);
+}
+
+double inmo_beside_always(const struct inmo_beside *beside, int32_t i)
+{
+    return beside->prior ? inmo_prior_of(beside->prior, i) : 0;
 }

@@ -380,6 +380,8 @@ enum inmo_status inmo_rank_reference(const struct inmo_rank *job, struct inmo_er
             score[i] = !ranked ? -INFINITY : job->fill ? filled[i] : 0;
             for (int j = 0; j < job->dim && ranked; j++)
                 score[i] += (double)job->user[(int64_t)u * job->dim + j] * job->item[(int64_t)i * job->dim + j];
+            if (job->beside && ranked)
+                score[i] += inmo_beside_always(job->beside, i);
             for (int64_t e = 0; job->beside && ranked && e < inmo_graph_degree(job->beside->graph, u); e++) {
                 const struct inmo_graph *graph = job->beside->graph;
                 int64_t at = graph->offset[u] + e;

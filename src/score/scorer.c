@@ -65,7 +65,7 @@ static enum inmo_status open_system(struct inmo_scorer *scorer, struct inmo_erro
     return INMO_OK;
 }
 
-/* Walks and links of the graph, unless they are there already. */
+/* Walks, links and popularity of the graph, unless they are there already. */
 static enum inmo_status put_beside(struct inmo_scorer *scorer, struct inmo_error *error)
 {
     const struct inmo_model *model = scorer->model;
@@ -79,7 +79,9 @@ static enum inmo_status put_beside(struct inmo_scorer *scorer, struct inmo_error
     }
     if (!status && model->links > 0 && !beside->links)
         status = inmo_links_bind(model, scorer->bound, NULL, &beside->links, error);
-    beside->graph = beside->walks || beside->links ? scorer->graph : NULL;
+    if (!status && model->prior > 0 && !beside->prior)
+        status = inmo_prior_make(scorer->graph, model->prior, &beside->prior, error);
+    beside->graph = beside->walks || beside->links || beside->prior ? scorer->graph : NULL;
     return status;
 }
 

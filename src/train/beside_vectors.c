@@ -208,7 +208,8 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
     *choice = (struct inmo_beside_choice){
         .rule = rule_of(options),
         .chooses = validation && (options->walks < 0 || options->links < 0),
-        .weights = {options->walks < 0 ? PLAIN_WALKS : options->walks, options->links < 0 ? 0 : options->links, 0},
+        .weights = {options->walks < 0 ? PLAIN_WALKS : options->walks, options->links < 0 ? 0 : options->links,
+                    options->prior < 0 ? 0 : options->prior, 0},
     };
     if (earlier && earlier->links > 0 && options->link_ridge < 0) {
         choice->rule.ridge = earlier->link_rule.ridge;
@@ -228,13 +229,18 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
 }
 
 enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
-                                   const struct inmo_validation *validation, int32_t most,
+                                   const struct inmo_validation *validation, int32_t most, int with_prior,
                                    struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
                                    struct inmo_error *error)
 {
-    if (choice->chooses)
-        return inmo_validation_weigh(validation, is_hurried(options) ? INMO_WEIGH_USERS / 4 : most, scorer,
-                                     options->walks, options->links, &choice->weights, error);
+    enum inmo_status status = INMO_OK;
+    if (choice->chooses && with_prior && options->prior < 0 && !scorer->beside.prior)
+        status = inmo_prior_make(scorer->graph, 0, &scorer->beside.prior, error);
+    if (!status && choice->chooses)
+        status = inmo_validation_weigh(validation, is_hurried(options) ? INMO_WEIGH_USERS / 4 : most, scorer,
+                                       options->walks, options->links, options->prior, &choice->weights, error);
+    if (status || choice->chooses)
+        return status;
     if (scorer->beside.links)
         scorer->beside.links->factor = (float)options->links;
     return INMO_OK;
@@ -247,24 +253,29 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
     const char *written = *record ? *record : "";
     int has_choice = strncmp(written, before, strlen(before)) == 0;
     struct inmo_text text = {0};
-    char walks[32], links[32], ridge[32], popularity[32], *whole;
+    char walks[32], links[32], ridge[32], popularity[32], prior[32], also[64] = "", *whole;
     inmo_format(walks, sizeof walks, "%.6g", choice->weights.walks);
     inmo_format(links, sizeof links, "%.6g", choice->weights.links);
     inmo_format(ridge, sizeof ridge, "%.6g", choice->rule.ridge);
     inmo_format(popularity, sizeof popularity, "%.6g", choice->rule.popularity);
+    inmo_format(prior, sizeof prior, "%.6g", choice->weights.prior);
+    if (choice->weights.prior > 0)
+        snprintf(also, sizeof also, ", prior %s", prior);
     if (choice->chooses)
         inmo_note(hooks, INMO_NOTE,
-                  "weighed by validation beside the vectors: walks %s, links %s (ridge %s, popularity %s)", walks,
-                  links, ridge, popularity);
+                  "weighed by validation beside the vectors: walks %s, links %s (ridge %s, popularity %s)%s", walks,
+                  links, ridge, popularity, also);
     options->walks = choice->weights.walks;
     options->links = choice->weights.links;
+    options->prior = choice->weights.prior;
     options->link_ridge = choice->rule.ridge;
     options->link_popularity = choice->rule.popularity;
     if (!choice->chooses)
         return INMO_OK;
-    inmo_text_format(&text, "%s\"walks\": %s, \"links\": %s, \"link-ridge\": %s, \"link-popularity\": %s%s%s",
-                     before, walks, links, ridge, popularity, has_choice ? ", " : "}}",
-                     has_choice || !*written ? "" : ",\n");
+    inmo_text_format(
+        &text, "%s\"walks\": %s, \"links\": %s, \"link-ridge\": %s, \"link-popularity\": %s, \"prior\": %s%s%s",
+        before, walks, links, ridge, popularity, prior, has_choice ? ", " : "}}",
+        has_choice || !*written ? "" : ",\n");
     written += has_choice ? strlen(before) : 0;
     inmo_text_add(&text, written, strlen(written));
     whole = inmo_text_take(&text);
@@ -312,6 +323,7 @@ enum inmo_status inmo_beside_finish(const struct inmo_dataset *data, const struc
     enum inmo_status status = INMO_OK;
     model->walks = choice->weights.walks;
     model->links = choice->weights.links;
+    model->prior = choice->weights.prior;
     model->link_rule = choice->rule;
     if (!links && model->links > 0) {
         /* not training's graph, which may have its nodes in another order */

@@ -22,9 +22,10 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
                                    const struct inmo_model *earlier, const struct inmo_validation *validation,
                                    const struct inmo_hooks *hooks, struct inmo_scorer *scorer,
                                    struct inmo_beside_choice *choice, struct inmo_error *error);
-/* Weighs them beside the scorer's vectors, if that is to be chosen, by at most so many users (weigh.h). */
+/* Weighs them beside the scorer's vectors, if that is to be chosen, by at most so many users (weigh.h). with_prior:
+ * popularity, too, which waits for the vectors that are kept. */
 enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
-                                   const struct inmo_validation *validation, int32_t most,
+                                   const struct inmo_validation *validation, int32_t most, int with_prior,
                                    struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
                                    struct inmo_error *error);
 /* Replaces what was to be chosen in the options, says so to the hooks, and writes it into the record (choose.h). */

@@ -9,7 +9,8 @@ static int32_t epoch_kept(const struct inmo_trainer *trainer)
     return trainer->best_epoch >= 0 ? trainer->best_epoch : trainer->epoch - (is_between && trainer->epoch > 0);
 }
 
-/* Chooses the weights of walks and links beside the vectors that are kept, which need not be the last. */
+/* Chooses the weights of walks, links and popularity beside the vectors that are kept, which need not be the
+ * last. */
 static enum inmo_status weigh_best(struct inmo_run *run, struct inmo_error *error)
 {
     struct inmo_trainer *trainer = &run->trainer;
@@ -22,7 +23,11 @@ static enum inmo_status weigh_best(struct inmo_run *run, struct inmo_error *erro
     if (trainer->best && trainer->best_epoch >= 0)
         inmo_learner_copy(trainer->learner, trainer->best, trainer->learner->block.parameter);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
-    return status ? status : inmo_beside_weigh(options, run->validation, users, &run->scorer, &run->beside, error);
+    if (!status)
+        status = inmo_beside_weigh(options, run->validation, users, 1, &run->scorer, &run->beside, error);
+    if (!status && options->prior < 0 && run->beside.weights.prior > 0 && trainer->best_epoch >= 0)
+        trainer->best_score = run->beside.weights.ndcg; /* epochs are judged without a prior */
+    return status;
 }
 
 enum inmo_status inmo_run_finish(struct inmo_run *run, struct inmo_model **out, struct inmo_error *error)

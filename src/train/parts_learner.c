@@ -44,7 +44,8 @@ static void parts_destroy(struct inmo_learner *learner)
 /* Walks and links start from histories, in the data set's numbers. */
 static int reads_histories(const struct parts *parts)
 {
-    return parts->setup.options->walks != 0 || parts->setup.options->links != 0;
+    const struct inmo_train_options *options = parts->setup.options;
+    return options->walks != 0 || options->links != 0 || options->prior > 0;
 }
 
 /* Whether nobody reads all rows of training's graph, so that ranks have some of them each. */
@@ -84,6 +85,7 @@ static void make_view(struct parts *parts)
         .popularity = options->popularity,
         .walks = options->walks < 0 ? 1 : options->walks, /* weights to be chosen are set in the scorer */
         .walk_neighbours = options->walk_neighbours,
+        .prior = options->prior < 0 ? 0 : options->prior,
         .rows = stepper->binding.rows,
         .parameter = stepper->parameter,
         .own = parts->shown ? parts->shown : (float *)inmo_stepper_weights(stepper),

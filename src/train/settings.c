@@ -84,6 +84,10 @@ static struct inmo_setting table[] = {
     {"links", 'r', AT(links), 0, 1e6, "auto", "Model", "WEIGHT",
      "Weight of item links, regressions of each item on those most like it, in a score; 0: none. auto: chosen by "
      "validation."},
+    {"prior", 'r', AT(prior), 0, 1e6, "auto", "Model", "WEIGHT",
+     "Weight of an item's popularity, the same for everybody, in a score; 0: none. auto: chosen by validation "
+     "where "
+     "walks or links are; 0 unless another weight is clearly better."},
     {"link-neighbours", 'i', AT(link_neighbours), 1, 1000, NULL, "Model", "K",
      "Number of items that an item is predicted from."},
     {"link-ridge", 'r', AT(link_ridge), 1e-9, 1e9, "auto", "Model", "LAMBDA",
@@ -201,7 +205,7 @@ int inmo_train_setting_applies(const char *setting, const char *model)
         "eval-every valid-users patience epochs lr max-seconds checkpoint checkpoint-seconds "
         "resume no-checkpoint keep-checkpoint dim layers user-templates item-templates "
         "templates template-rule popularity walks walk-neighbours links link-neighbours "
-        "link-ridge link-popularity ";
+        "link-ridge link-popularity prior ";
     if (!kind || (!has_word(knn, setting) && !has_word(chosen, setting) && !has_word(run, setting)))
         return 1;
     if (kind->system) {
@@ -220,7 +224,7 @@ int inmo_train_setting_applies(const char *setting, const char *model)
     }
     if (has_word(knn, setting) || has_word(chosen, setting))
         return 0;
-    if (has_word(" walks walk-neighbours links link-neighbours link-ridge link-popularity ", setting))
+    if (has_word(" walks walk-neighbours links link-neighbours link-ridge link-popularity prior ", setting))
         return inmo_kind_takes_walks(kind);
     if (has_word(" l2-on pretrain ", setting))
         return kind->head != NULL;
@@ -252,7 +256,7 @@ int inmo_train_setting_may_differ(const struct inmo_setting *setting, const stru
 int inmo_is_weighed(const struct inmo_setting *setting)
 {
     return setting->offset == AT(walks) || setting->offset == AT(links) || setting->offset == AT(link_ridge) ||
-           setting->offset == AT(link_popularity);
+           setting->offset == AT(link_popularity) || setting->offset == AT(prior);
 }
 
 int32_t inmo_train_pretraining(const struct inmo_train_options *options)
@@ -315,10 +319,13 @@ enum inmo_status inmo_train_options_check(const struct inmo_train_options *optio
     if (!status && strcmp(options->l2_on, "pairs") == 0 && !inmo_model_kind_find(options->model)->head)
         status = inmo_fail(error, INMO_USAGE,
                            "`l2-on`: found 'pairs', expected rows for %s, which scores by vectors", options->model);
-    if (!status && (options->walks != 0 || options->links != 0) &&
+    if (!status && (options->walks != 0 || options->links != 0 || options->prior != 0) &&
         !inmo_kind_takes_walks(inmo_model_kind_find(options->model)))
         status = inmo_fail(error, INMO_USAGE, "`%s`: %s has no scores that are products of vectors to add them to",
-                           options->walks != 0 ? "walks" : "links", options->model);
+                           options->walks != 0   ? "walks"
+                           : options->links != 0 ? "links"
+                                                 : "prior",
+                           options->model);
     if (!status && options->from_epochs > 0 && !options->from)
         status = inmo_fail(error, INMO_USAGE, "`from-epochs`: no `from` to start from");
     if (!status && strcmp(options->refit, "graph") == 0 &&

@@ -62,7 +62,8 @@ static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *
         run->trainer.learner->type->rest(run->trainer.learner);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
     if (!status)
-        status = inmo_beside_weigh(options, run->validation, INMO_WEIGH_USERS, &run->scorer, &run->beside, error);
+        status =
+            inmo_beside_weigh(options, run->validation, INMO_WEIGH_USERS, 0, &run->scorer, &run->beside, error);
     if (!status)
         status = inmo_validation_ndcg(run->validation, &run->scorer, hooks, score, error);
     if (run->trainer.learner->type->rest) /* the next validation has other vectors */

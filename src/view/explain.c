@@ -57,6 +57,16 @@ static void add_part(struct reasons *reasons, const char *id, double score)
     reasons->part[reasons->count++] = (struct inmo_entry){id, score};
 }
 
+/* What is added to the score for anybody, as a part of its own. */
+static void add_always(struct reasons *reasons)
+{
+    const struct inmo_beside *beside = &reasons->snapshot->scorer.beside;
+    if (!beside->prior)
+        return;
+    reasons->score += inmo_beside_always(beside, reasons->wanted);
+    add_part(reasons, "(popularity)", inmo_beside_always(beside, reasons->wanted));
+}
+
 static void add_item(struct reasons *reasons, int32_t n, double score)
 {
     add_part(reasons, inmo_view_item_name(reasons->view, reasons->person.item[n]), score);
@@ -91,6 +101,7 @@ static enum inmo_status by_vectors(struct reasons *reasons, struct inmo_error *e
     reasons->score = kernels->dot(dim, person->r, target);
     if (snapshot->model->kind->provider)
         add_part(reasons, base_name(reasons), kernels->dot(dim, base, target));
+    add_always(reasons);
     for (int32_t n = 0; n < person->count && depends_on_history(snapshot); n++) {
         double added = added_by(reasons, n);
         reasons->score += added;
@@ -120,6 +131,7 @@ static enum inmo_status by_absence(struct reasons *reasons, struct inmo_error *e
         rest -= lost;
     }
     add_part(reasons, "(the rest)", rest);
+    add_always(reasons);
     return INMO_OK;
 }
 
@@ -237,7 +249,7 @@ static enum inmo_status explain(struct reasons *reasons, const struct inmo_query
     status = find_who(reasons, query, item, error);
     inmo_view_unlock(reasons->view);
     if (!status) {
-        reasons->part = inmo_work_take(reasons->work, (size_t)reasons->person.count + 1, sizeof *reasons->part);
+        reasons->part = inmo_work_take(reasons->work, (size_t)reasons->person.count + 2, sizeof *reasons->part);
         status = reasons->part ? find_reasons(reasons, error) : inmo_fail_memory(error, "the explanation");
     }
     if (!status) {
