@@ -191,6 +191,8 @@ void cli_output_abandon(struct cli_output *output);
 /* Whether path may be written, asked before long work: EXISTS without force, IO when it is a directory or its
  * folder refuses. */
 enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error);
+/* Refuses an output that is one of the command's own arguments, which --force would replace. */
+enum inmo_status cli_check_apart(const struct cli_options *options, const char *path, struct inmo_error *error);
 
 /* json.c. Watches jansson's allocations from here on. */
 void cli_watch_memory(void);

@@ -79,6 +79,7 @@ static enum inmo_status open_data(const struct cli_options *options, struct comp
                                   char **directory, struct inmo_dataset **dataset, struct inmo_error *error)
 {
     const char *path = options->argument.value[0];
+    struct inmo_dataset_info info;
     enum inmo_status status;
     struct stat found;
     int raw = 0;
@@ -86,6 +87,12 @@ static enum inmo_status open_data(const struct cli_options *options, struct comp
     if (mkdir(settings->output, 0777) && errno != EEXIST)
         return cli_fail(error, INMO_IO, "cannot make %s: %s", settings->output, strerror(errno));
     status = cli_open_data(options, path, &settings->data, dataset, &raw, error);
+    if (!status) { /* before hours of training */
+        inmo_dataset_info(*dataset, &info);
+        if (info.valid == 0 || info.test == 0)
+            status = cli_fail(error, INMO_INPUT, "the data set has no %s interactions to compare by",
+                              info.test == 0 ? "test" : "validation");
+    }
     if (!status)
         status = check_identity(settings, *dataset, error);
     if (!status)

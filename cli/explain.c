@@ -108,11 +108,13 @@ static void print_sentence(const struct answer *answer)
     const char *who = settings->user ? settings->user : "this person";
     size_t named[NAMED], count = 0, others = 0;
     double rest = 0, apart = 0;
+    int joint = 0; /* what items do together, and nobody alone (inmo_explain), is among what stands apart */
 
     for (size_t n = 0; n < why->count; n++) {
         double part = why->part[n].score;
         if (!is_item(answer, why->part[n].id)) {
             apart += part;
+            joint |= !strcmp(why->part[n].id, "(the rest)");
         } else if (count < NAMED && part > 0) {
             named[count++] = n;
         } else {
@@ -142,8 +144,9 @@ static void print_sentence(const struct answer *answer)
                others == 1 ? "s" : "", -100 * share_of(answer, rest));
     if (apart != 0)
         printf("; %.0f %% %s", 100 * share_of(answer, apart),
-               count ? "does not depend on the history"
-                     : "is all there is to say: it does not depend on the history");
+               joint   ? "cannot be told apart by items"
+               : count ? "does not depend on the history"
+                       : "is all there is to say: it does not depend on the history");
     puts(".");
 }
 

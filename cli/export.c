@@ -123,8 +123,10 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     char *path = file_name(settings);
     size_t stem = strlen(path) > 4 && !strcmp(path + strlen(path) - 4, ".npy") ? strlen(path) - 4 : strlen(path);
     char *ids_path = cli_format("%.*s.ids", (int)stem, path);
-    enum inmo_status status = cli_check_output(path, settings->common.force, error);
+    enum inmo_status status = cli_check_apart(options, path, error);
 
+    if (!status)
+        status = cli_check_output(path, settings->common.force, error);
     if (!status && npy && !standard_output)
         status = cli_check_output(ids_path, settings->common.force, error);
     if (!status)
@@ -158,7 +160,8 @@ const struct cli_command cli_export = {
     .arguments = "MODEL",
     .summary = "export representations as .npy or tab-separated text",
     .description = "Writes the final representations of users or items. The score of a user and an item is the dot "
-                   "product of their rows; a model with --walks adds its walks. The row ids of an .npy file (for "
+                   "product of their rows, to which a model may add walks, links and a prior (inmo info); that of "
+                   "neumf is none. The row ids of an .npy file (for "
                    "numpy.load) are in a second file that ends in .ids.",
     .examples = "  inmo export model.inmo -o items --what items --format npy\n"
                 "  inmo export model.inmo -o - --what users --format tsv\n",

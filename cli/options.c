@@ -102,6 +102,7 @@ static enum inmo_status parse_long(struct cli_options *options, int count, char 
     const char *name = where + 2;
     const struct inmo_setting *row = cli_find(options, name);
     const char *value = equals ? equals + 1 : NULL;
+    int dashed = 0;
     enum inmo_status status = INMO_OK;
 
     if (!row && !strncmp(name, "no-", 3)) {
@@ -114,7 +115,8 @@ static enum inmo_status parse_long(struct cli_options *options, int count, char 
     } else if (row && !equals && *position + 1 < count) {
         /* "--output --json" lacks the value; a value that starts with two dashes is written --output=--x. */
         const char *next = arguments[*position + 1];
-        if (strncmp(next, "--", 2) || !next[2]) {
+        dashed = !strncmp(next, "--", 2) && next[2];
+        if (!dashed) {
             value = next;
             ++*position;
         }
@@ -124,7 +126,9 @@ static enum inmo_status parse_long(struct cli_options *options, int count, char 
     else if (!row)
         status = cli_unknown_option(options, where, name, error);
     else if (!value)
-        status = cli_fail(error, INMO_USAGE, "%s needs a value: %s", where, row->value ? row->value : "VALUE");
+        status = cli_fail(error, INMO_USAGE, "%s needs a value: %s%s%s%s", where, row->value ? row->value : "VALUE",
+                          dashed ? "; one that begins with dashes is written " : "", dashed ? where : "",
+                          dashed ? "=VALUE" : "");
     else
         cli_assign(options, row, value, where, 0);
     free(where);

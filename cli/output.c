@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int is_standard_output(const char *path)
 {
@@ -15,6 +16,19 @@ static int is_standard_output(const char *path)
 enum inmo_status cli_check_output(const char *path, int force, struct inmo_error *error)
 {
     return is_standard_output(path) ? INMO_OK : inmo_new_file_check(path, force, error);
+}
+
+enum inmo_status cli_check_apart(const struct cli_options *options, const char *path, struct inmo_error *error)
+{
+    struct stat output, input;
+    if (is_standard_output(path) || stat(path, &output))
+        return INMO_OK;
+    for (size_t n = 0; n < options->argument.count; n++)
+        if (!stat(options->argument.value[n], &input) && input.st_dev == output.st_dev &&
+            input.st_ino == output.st_ino)
+            return cli_fail(error, INMO_EXISTS, "%s is what %s reads: it is not replaced, not even with --force",
+                            path, options->command->name);
+    return INMO_OK;
 }
 
 /* A stream whose bytes are packed. What went wrong is kept for the commit: a stream only knows that something

@@ -265,6 +265,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     enum inmo_status status = check(options, settings, error);
 
     if (!status)
+        status = cli_check_apart(options, settings->output, error);
+    if (!status)
         status = cli_gather_items(settings->items, settings->items_file, encoding, &history, error);
     if (!status && settings->allow_file)
         status = cli_read_ids(settings->allow_file, encoding, &allow, error);

@@ -67,11 +67,14 @@ static enum inmo_status begin(struct cli_options *options, void *structure, stru
 
 /* ---- Before and after training ------------------------------------------------------------------------------- */
 
-static enum inmo_status check_outputs(struct train_settings *settings, struct inmo_error *error)
+static enum inmo_status check_outputs(const struct cli_options *options, struct train_settings *settings,
+                                      struct inmo_error *error)
 {
     const char *checkpoint = settings->training.train.checkpoint;
-    enum inmo_status status = cli_check_output(settings->output, settings->common.force, error);
+    enum inmo_status status = cli_check_apart(options, settings->output, error);
 
+    if (!status)
+        status = cli_check_output(settings->output, settings->common.force, error);
     if (!status && checkpoint)
         status = cli_check_output(checkpoint, 1, error);
     if (!status && checkpoint && !settings->training.train.resume && !access(checkpoint, F_OK)) {
@@ -251,7 +254,7 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     if (!status && writes && !inmo_is_written_into(settings->output))
         status = inmo_lock_output(settings->output, &lock, error);
     if (!status && writes)
-        status = check_outputs(settings, error);
+        status = check_outputs(options, settings, error);
     if (!status && writes && settings->titles)
         status = inmo_titles_read(settings->titles, settings->data.read.encoding, &titles, error);
     if (!status && settings->training.train.from)

@@ -66,7 +66,9 @@ static enum inmo_status set_up_steps(struct inmo_run *run, struct inmo_error *er
                   run->warm->model ? "nothing is new since the earlier model, and what it knows cannot validate"
                                    : "the data set has no validation part",
                   inmo_trainer_epochs(trainer),
-                  run->warm->model ? "" : "; `hold-out` 0.1 lets training hold one out");
+                  run->warm->model                   ? ""
+                  : run->pass->options->hold_out > 0 ? ", and too few interactions to hold some out"
+                                                     : "; `hold-out` 0.1 lets training hold one out");
         return INMO_OK;
     }
     trainer->best = inmo_alloc(inmo_block_size(block), sizeof(float));

@@ -242,6 +242,10 @@ static enum inmo_status solve(struct inmo_run *run, struct inmo_error *error)
 static enum inmo_status run_steps(struct inmo_run *run, struct inmo_error *error)
 {
     enum inmo_status status = train_loop(run, error);
+    if (!status && run->trainer.step == 0 && strcmp(run->stopped, "max-seconds") == 0)
+        inmo_note(
+            run->hooks, INMO_WARNING,
+            "`max-seconds` was up before the first step: the model has the parameters that training starts from");
     if (!status && strcmp(run->stopped, "patience") != 0)
         status = inmo_run_save(run, error); /* so that a later call can train further */
     if (!status)
