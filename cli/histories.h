@@ -14,6 +14,8 @@ size_t cli_histories_count(const struct cli_histories *histories);
 const char *cli_histories_name(const struct cli_histories *histories, size_t n);
 /* The ids of the items of person n, which belong to the histories. */
 void cli_histories_items(const struct cli_histories *histories, size_t n, struct cli_strings *items);
+/* Of those that person n has only seen (low ratings, views), which are in no list of theirs. */
+void cli_histories_seen(const struct cli_histories *histories, size_t n, struct cli_strings *items);
 
 /* The lists of all, in the order of the file, by all threads. Of the query, k, include_seen, allow, deny and rules
  * count. */

@@ -177,18 +177,26 @@ static enum inmo_status recommend_everybody(struct recommending *run, struct inm
 static enum inmo_status recommend_histories(struct recommending *run, const struct cli_histories *histories,
                                             struct inmo_error *error)
 {
+    const struct inmo_query asked = run->query;
     enum inmo_status status = INMO_OK;
 
     if (!run->settings->explain)
         return cli_recommend_histories(histories, run->view, &run->query, &run->lists, error);
     for (size_t n = 0; n < cli_histories_count(histories) && !status; n++) {
-        struct cli_strings items = {0};
+        struct cli_strings items = {0}, denied = {0};
         cli_histories_items(histories, n, &items);
+        for (size_t d = 0; d < asked.deny_count; d++)
+            cli_strings_add(&denied, asked.deny[d]);
+        cli_histories_seen(histories, n, &denied);
         run->query.items = items.value;
         run->query.item_count = items.count;
+        run->query.deny = denied.value;
+        run->query.deny_count = denied.count;
         status = recommend_one(run, cli_histories_name(histories, n), error);
+        cli_strings_free(&denied, 0);
         cli_strings_free(&items, 0);
     }
+    run->query = asked;
     return status;
 }
 

@@ -242,6 +242,26 @@ def case_histories_of_many(world):
                 world.inmo("recommend", os.path.join(world.small, "mf"), "--histories", "pairs.csv", code=7)[1], "a lookup model")
 
 
+def case_histories_with_what_was_only_seen(world):
+    """A low rating is in no list of that person, and who has nothing else gets a list by popularity."""
+    has = items_of(world)[0]
+    plain = lists(world, "--items", has, k=5)[0]
+    low = ids(plain)[:3]
+    with open(world.path("rated.csv"), "w", encoding="utf-8") as stream:
+        stream.write("user,item,rating\n" + f"ann,{has},5\n" + "".join(f"ann,{item},1\n" for item in low) + f"bob,{low[0]},2\n"
+                     + f"cleo,{has},4\n")
+    longer = [item for item in ids(lists(world, "--items", has, k=8)[0]) if item not in low]
+    popular = ids(lists(world, "--items", "unheard-of", k=5)[0])
+    for more in ([], ["--explain", "1"], ["--include-seen"]):
+        found = {one["user"]: ids(one) for one in lists(world, "--histories", "rated.csv", *more, k=5)}
+        world.check(list(found) == ["ann", "cleo", "bob"], f"everybody gets a list: {found}")
+        world.check(not set(low) & set(found["ann"]) and low[0] not in found["bob"], f"{more}: {found} has what was rated low")
+        world.check(len(found["ann"]) == len(found["bob"]) == len(found["cleo"]) == 5, f"{more}: lists are as long as asked for")
+        if "--include-seen" not in more:
+            world.check(found["ann"] == longer[:5] and found["cleo"] == ids(plain), f"{more}: {found}")
+            world.check([item for item in popular if item != low[0]] == found["bob"][:len(popular) - (low[0] in popular)], str(found))
+
+
 def case_rules_for_one_and_for_everybody(world):
     user, titles, genres = first(world, 0), write_titles(world), genres_of(world)
     model = os.path.join(world.small, "inmo-lightgcn")
