@@ -225,6 +225,12 @@ INMO_API enum inmo_status inmo_log_from_weights(size_t count, const char *const 
                                                 const struct inmo_read_options *options, struct inmo_log **log,
                                                 struct inmo_error *error);
 
+/* The same of events, of which some (1 in seen, which may be NULL) are only seen, such as views: never trained on,
+ * in no list of that user. */
+INMO_API enum inmo_status inmo_log_from_events(size_t count, const char *const *user, const char *const *item,
+                                               const unsigned char *seen, const int64_t *time,
+                                               struct inmo_log **log, struct inmo_error *error);
+
 /* What a column of this name holds, by the names that the reader looks for in a header: "user", "item", "rating",
  * "time", "split" or "event"; NULL: none of these. */
 INMO_API const char *inmo_column_role(const char *name);

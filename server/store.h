@@ -145,7 +145,8 @@ enum inmo_status store_count(struct store *store, struct store_counts *counts, s
 /* store_log.c: 1 if feedback of this type counts as a choice. types: "buy,like", NULL or "": all but those in seen
  * ("view,read", may be NULL). Spaces around the types do not count. */
 int store_type_counts(const char *types, const char *seen, const char *type);
-/* The feedback that counts as a log for inmo_dataset_prepare. Events without a time get one from their order.
+/* The feedback that counts, and what was only seen, as a log for inmo_dataset_prepare. Events without a time get
+ * one from their order.
  * *last: the seq it contains. */
 enum inmo_status store_read_log(struct store *store, const char *types, const char *seen,
                                 const struct inmo_hooks *hooks, struct inmo_log **log, int64_t *last,

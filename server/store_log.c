@@ -1,9 +1,10 @@
 /* store_log.c - between a store and the logs that models are trained on.
  *
- *     store  ->  log            store_read_log: feedback of the types that count, in the order of seq
+ *     store  ->  log            store_read_log: feedback of the types that count, or are only seen, in the order of
+ *     seq
  *     model or log  ->  store   in transactions of many; what is there already stays as it is
  *
- * Memory of reading: 32 bytes an event and the ids, given back when the log is made. */
+ * Memory of reading: 33 bytes an event and the ids, given back when the log is made. */
 #include "server/store.h"
 
 #include "base/idmap.h"
@@ -17,17 +18,21 @@ enum { TOGETHER = 5000, ASK_EVERY = 10000 };
 
 /* ---- Store -> log -------------------------------------------------------------------------------------------- */
 
+/* What becomes of the events of a type. */
+enum use { LEFT_OUT, TAKEN, ONLY_SEEN };
+
 struct gathering {
     const char *types, *seen;
     const struct inmo_hooks *hooks;
     struct inmo_idtable *users, *items, *found; /* found: the types in the store */
     int64_t *of_type;                           // (type_capacity) events of each
-    uint8_t *counts;                            // (type_capacity) whether the type counts
+    uint8_t *counts;                            // (type_capacity) what the type is: enum use
     size_t type_capacity;
     int32_t *user, *item;  // (capacity)
     int64_t *time;         // (capacity)
+    uint8_t *only_seen;    // (capacity)
     size_t count, capacity;
-    int64_t rows, with_time;
+    int64_t rows, with_time, taken;
     int out_of_memory;
 };
 
@@ -54,7 +59,9 @@ static int32_t type_number(struct gathering *all, const char *type)
         all->type_capacity = capacity;
     }
     if (number >= 0 && !all->of_type[number])
-        all->counts[number] = (uint8_t)store_type_counts(all->types, all->seen, type);
+        all->counts[number] = (uint8_t)(store_type_counts(all->types, all->seen, type) ? TAKEN
+                                        : inmo_list_has(all->seen, type, strlen(type)) ? ONLY_SEEN
+                                                                                       : LEFT_OUT);
     return number;
 }
 
@@ -65,10 +72,12 @@ static int make_room(struct gathering *all)
         int32_t *user = inmo_resize(all->user, all->count, capacity, sizeof *user);
         int32_t *item = inmo_resize(all->item, all->count, capacity, sizeof *item);
         int64_t *time = inmo_resize(all->time, all->count, capacity, sizeof *time);
+        uint8_t *only_seen = inmo_resize(all->only_seen, all->count, capacity, sizeof *only_seen);
         all->user = user ? user : all->user;
         all->item = item ? item : all->item;
         all->time = time ? time : all->time;
-        if (!user || !item || !time)
+        all->only_seen = only_seen ? only_seen : all->only_seen;
+        if (!user || !item || !time || !only_seen)
             return 0;
         all->capacity = capacity;
     }
@@ -98,6 +107,8 @@ static int gather(void *context, const struct store_change *change)
     }
     all->of_type[type]++;
     all->with_time += feedback->time != STORE_NO_TIME;
+    all->taken += all->counts[type] == TAKEN;
+    all->only_seen[all->count] = all->counts[type] == ONLY_SEEN;
     all->user[all->count] = user;
     all->item[all->count] = item;
     all->time[all->count++] = feedback->time;
@@ -122,14 +133,14 @@ static void fill_times(struct gathering *all)
     }
 }
 
-/* "1200 like, 300 buy" of those that count or of the others; "" if there are none. */
-static char *name_types(const struct gathering *all, int counted)
+/* "1200 like, 300 buy" of the types of one use; "" if there are none. */
+static char *name_types(const struct gathering *all, enum use use)
 {
     struct inmo_idmap found = inmo_idtable_map(all->found);
     struct inmo_text text = {0};
 
     for (int32_t n = 0; n < found.count && text.length < 400; n++)
-        if (all->counts[n] == counted)
+        if (all->counts[n] == use)
             inmo_text_format(&text, "%s%lld %.100s", text.length ? ", " : "", (long long)all->of_type[n],
                              inmo_idmap_id(&found, n));
     return inmo_text_take(&text);
@@ -140,25 +151,28 @@ static enum inmo_status make_log(struct store *store, struct gathering *all, str
 {
     struct inmo_idmap users = inmo_idtable_map(all->users), items = inmo_idtable_map(all->items);
     const char **user = inmo_alloc(all->count, sizeof *user), **item = inmo_alloc(all->count, sizeof *item);
-    char *taken = name_types(all, 1), *left = name_types(all, 0);
+    char *taken = name_types(all, TAKEN), *seen = name_types(all, ONLY_SEEN), *left = name_types(all, LEFT_OUT);
     enum inmo_status status = INMO_OK;
 
-    if (!user || !item || !taken || !left) {
+    if (!user || !item || !taken || !seen || !left) {
         status = inmo_fail_memory(error, "the log of a store");
-    } else if (!all->count) {
-        status = *left ? inmo_fail(error, INMO_INPUT, "%s has no feedback of the types wanted, only %s",
-                                   store_name(store), left)
-                       : inmo_fail(error, INMO_INPUT, "%s has no feedback", store_name(store));
+    } else if (!all->taken) {
+        status = *left || *seen
+                     ? inmo_fail(error, INMO_INPUT, "%s has no feedback of the types wanted, only %s%s%s",
+                                 store_name(store), left, *left && *seen ? ", " : "", seen)
+                     : inmo_fail(error, INMO_INPUT, "%s has no feedback", store_name(store));
     } else {
-        inmo_note(all->hooks, INMO_NOTE, "%s: %s%s%s", store_name(store), taken, *left ? "; left out: " : "", left);
+        inmo_note(all->hooks, INMO_NOTE, "%s: %s%s%s%s%s", store_name(store), taken, *seen ? "; only seen: " : "",
+                  seen, *left ? "; left out: " : "", left);
         fill_times(all);
         for (size_t n = 0; n < all->count; n++) {
             user[n] = inmo_idmap_id(&users, all->user[n]);
             item[n] = inmo_idmap_id(&items, all->item[n]);
         }
-        status = inmo_log_from_pairs(all->count, user, item, all->time, log, error);
+        status = inmo_log_from_events(all->count, user, item, all->only_seen, all->time, log, error);
     }
     inmo_free(left);
+    inmo_free(seen);
     inmo_free(taken);
     inmo_free(item);
     inmo_free(user);
@@ -186,6 +200,7 @@ enum inmo_status store_read_log(struct store *store, const char *types, const ch
         status = make_log(store, &all, log, error);
     if (!status && last)
         *last = upto;
+    inmo_free(all.only_seen);
     inmo_free(all.time);
     inmo_free(all.item);
     inmo_free(all.user);

@@ -169,10 +169,10 @@ static enum inmo_status find_weights(const char *asked, const double *rating, co
     return INMO_OK;
 }
 
-enum inmo_status inmo_log_from_weights(size_t count, const char *const *user, const char *const *item,
-                                       const double *rating, const double *weight, const int64_t *time,
-                                       const struct inmo_read_options *options, struct inmo_log **result,
-                                       struct inmo_error *error)
+static enum inmo_status from_memory(size_t count, const char *const *user, const char *const *item,
+                                    const unsigned char *seen, const double *rating, const double *weight,
+                                    const int64_t *time, const struct inmo_read_options *options,
+                                    struct inmo_log **result, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct inmo_read_options defaults;
@@ -206,6 +206,10 @@ enum inmo_status inmo_log_from_weights(size_t count, const char *const *user, co
                                n + 1, weight[n], INMO_WEIGHT_MOST);
             goto done;
         }
+        if (seen && seen[n]) {
+            log->seen_lines++;
+            positive = 0;
+        }
         if (rating)
             positive = inmo_log_rate(log, options, rating[n]);
         if (positive && weight && (float)weight[n] == 0) {
@@ -236,4 +240,19 @@ done:
     if (status != INMO_OK)
         inmo_log_free(log);
     return status;
+}
+
+enum inmo_status inmo_log_from_weights(size_t count, const char *const *user, const char *const *item,
+                                       const double *rating, const double *weight, const int64_t *time,
+                                       const struct inmo_read_options *options, struct inmo_log **result,
+                                       struct inmo_error *error)
+{
+    return from_memory(count, user, item, NULL, rating, weight, time, options, result, error);
+}
+
+enum inmo_status inmo_log_from_events(size_t count, const char *const *user, const char *const *item,
+                                      const unsigned char *seen, const int64_t *time, struct inmo_log **result,
+                                      struct inmo_error *error)
+{
+    return from_memory(count, user, item, seen, NULL, NULL, time, NULL, result, error);
 }

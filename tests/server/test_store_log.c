@@ -33,14 +33,43 @@ static void feedback_of_the_types_wanted_is_read(void **state)
     wrote(store, added("view", "ann", "cup"));
     wrote(store, added("buy", "bob", "cup"));
     assert_string_equal(read_back(store, NULL, NULL, &error), "ann tea 1; ann cup 2; bob cup 3; ");
-    assert_string_equal(read_back(store, NULL, "view", &error), "ann tea 1; bob cup 2; ");
-    assert_string_equal(read_back(store, "", "view", &error), "ann tea 1; bob cup 2; ");
+    assert_string_equal(read_back(store, NULL, "view", &error), "ann tea 1; bob cup 3; ");
+    assert_string_equal(read_back(store, "", "view", &error), "ann tea 1; bob cup 3; ");
     assert_string_equal(read_back(store, "buy,like", NULL, &error), "ann tea 1; bob cup 2; ");
     /* As the server and `inmo prepare` of a file read these lists. */
     assert_string_equal(read_back(store, " buy , view", NULL, &error), "ann cup 1; bob cup 2; ");
-    assert_string_equal(read_back(store, NULL, "like, view ", &error), "bob cup 1; ");
+    assert_string_equal(read_back(store, NULL, "like, view ", &error), "bob cup 3; ");
     assert_null(read_back(store, "bu,y", NULL, &error));
     assert_non_null(strstr(error.message, "only 1 like, 1 view, 1 buy"));
+    store_close(store);
+}
+
+/* What was only seen is a part of the data set, and no interaction. */
+static void what_was_only_seen_is_masked(void **state)
+{
+    struct store *store = opened(fresh_url());
+    struct inmo_error error = {0};
+    struct inmo_prepare_options options;
+    struct inmo_interactions train, seen;
+    struct inmo_dataset *data = NULL;
+    struct inmo_log *log = NULL;
+    (void)state;
+    wrote(store, added("like", "ann", "tea"));
+    wrote(store, added("view", "ann", "cup"));
+    wrote(store, added("hover", "ann", "pot"));
+    wrote(store, added("buy", "bob", "cup"));
+    inmo_prepare_options_init(&options);
+    options.split = "100/0/0";
+    options.by = "random";
+    assert_int_equal(store_read_log(store, "like,buy", "view", NULL, &log, NULL, &error), INMO_OK);
+    assert_int_equal(inmo_dataset_prepare(log, &options, &data, &error), INMO_OK);
+    assert_true(inmo_dataset_part(data, "train", &train) && train.count == 2 && train.items == 2);
+    assert_true(inmo_dataset_part(data, "seen", &seen) && seen.count == 1);
+    assert_int_equal(seen.offset[1], 1); /* ann's */
+    inmo_dataset_free(data);
+    inmo_log_free(log);
+    assert_int_equal(store_read_log(store, "hug", "view", NULL, &log, NULL, &error), INMO_INPUT);
+    assert_non_null(strstr(error.message, "only 1 like, 1 hover, 1 buy, 1 view"));
     store_close(store);
 }
 
@@ -61,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(feedback_of_the_types_wanted_is_read),
+        cmocka_unit_test(what_was_only_seen_is_masked),
         cmocka_unit_test(events_without_a_time_have_that_of_the_one_before),
     };
     return cmocka_run_group_tests_name("log of a store", tests, enter_directory, leave_directory);
