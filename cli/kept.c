@@ -91,9 +91,11 @@ static void count(const struct cli_kept *from, struct kept *kept)
     json_decref(record);
 }
 
-/* Parts are whole interactions of each user, so a log of mostly single ones may have none for the test. */
-static void say_no_test(const struct inmo_dataset_info *info)
+/* Parts are whole interactions of each user, so a log of mostly single ones may have none for the test, and one of
+ * few a user less than its share. */
+static void say_parts(const struct inmo_dataset_info *info)
 {
+    double all = (double)(info->train + info->valid + info->test);
     json_t *record = cli_json_parsed(info->description), *options = json_object_get(record, "options");
     const char *split = json_string_value(json_object_get(options, "split")), *test;
     const char *by = json_string_value(json_object_get(options, "by"));
@@ -106,6 +108,14 @@ static void say_no_test(const struct inmo_dataset_info *info)
                  "the test part is empty: nobody has enough interactions for %s %% of them to be one; "
                  "--split 50/0/50 takes one from everybody who has two",
                  test + 1);
+    else if (test && strcmp(info->scenario, "transductive") == 0 && by && strcmp(by, "random") == 0 &&
+             (double)info->test < all * strtod(test + 1, NULL) / 200)
+        cli_note(
+            INMO_NOTE,
+            "the parts have %.0f, %.0f and %.0f %% of the interactions, not %s: users with few give whole ones, "
+            "rounded down, to training and the test, and the rest to validation",
+            100 * (double)info->train / all, 100 * (double)info->valid / all, 100 * (double)info->test / all,
+            split);
     json_decref(record);
 }
 
@@ -151,7 +161,7 @@ void cli_say_kept_of(const struct cli_kept *from)
     if (kept.items > 0)
         cli_note(INMO_NOTE, "%s item%s no training interactions: known by name only", cli_thousands(kept.items, a),
                  kept.items == 1 ? " has" : "s have");
-    say_no_test(&from->info);
+    say_parts(&from->info);
 }
 
 json_t *cli_kept_json(const struct inmo_dataset *dataset)

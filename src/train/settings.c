@@ -84,10 +84,6 @@ static struct inmo_setting table[] = {
     {"links", 'r', AT(links), 0, 1e6, "auto", "Model", "WEIGHT",
      "Weight of item links, regressions of each item on those most like it, in a score; 0: none. auto: chosen by "
      "validation."},
-    {"prior", 'r', AT(prior), 0, 1e6, "auto", "Model", "WEIGHT",
-     "Weight of an item's popularity, the same for everybody, in a score; 0: none. auto: chosen by validation "
-     "where "
-     "walks or links are; 0 unless another weight is clearly better."},
     {"link-neighbours", 'i', AT(link_neighbours), 1, 1000, NULL, "Model", "K",
      "Number of items that an item is predicted from."},
     {"link-ridge", 'r', AT(link_ridge), 1e-9, 1e9, "auto", "Model", "LAMBDA",
@@ -95,6 +91,10 @@ static struct inmo_setting table[] = {
     {"link-popularity", 'r', AT(link_popularity), -2, 2, "auto", "Model", "GAMMA",
      "Scales an item's links by its number of interactions to this power. auto: as `popularity`, unless "
      "validation is clearly better with another."},
+    {"prior", 'r', AT(prior), 0, 1e6, "auto", "Model", "WEIGHT",
+     "Weight of an item's popularity, the same for everybody, in a score; 0: none. auto: chosen by validation "
+     "where "
+     "walks or links are; 0 unless another weight is clearly better."},
     {"eval-alpha", 's', AT(eval_alpha), 0, 0, "one|reached|next", "Training", "WHICH",
      "Normalization exponent outside training: 1, that of the best epoch, or that of the epoch after it."},
     {"init", 's', AT(init), 0, 0, "normal|kaiming", "Training", "HOW",
