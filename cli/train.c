@@ -92,6 +92,17 @@ static enum inmo_status check_outputs(const struct cli_options *options, struct 
     return status;
 }
 
+/* Options of other models are taken, so that one configuration serves several, but not without a word. */
+static void say_idle(const struct cli_options *options, const struct train_settings *settings)
+{
+    size_t count;
+    const struct inmo_setting *row = inmo_train_settings(&count);
+    const char *model = settings->training.train.model;
+    for (size_t n = 0; n < count; n++)
+        if (cli_given(options, row[n].name) && !inmo_train_setting_applies(row[n].name, model))
+            cli_note(INMO_NOTE, "%s does not look at --%s (inmo help train --model %s)", model, row[n].name, model);
+}
+
 static double peak_rss_mb(void)
 {
     struct rusage usage;
@@ -249,6 +260,8 @@ static enum inmo_status run(const struct cli_options *options, void *structure, 
     }
     settings->data.prepare.hold_out = 0; /* training's option of this name does it, whatever the data */
     status = inmo_train_check(&settings->training.train, error);
+    if (!status && writes)
+        say_idle(options, settings);
     if (!status && writes)
         status = cli_check_output(settings->output, 1, error);
     if (!status && writes && !inmo_is_written_into(settings->output))
