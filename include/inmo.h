@@ -124,8 +124,9 @@ struct inmo_hooks {
 INMO_API int inmo_set_threads(int threads);
 
 /* OpenBLAS picks its kernels when it is loaded, by the processor's model, and picks very old ones for an unknown
- * model. Returns the value of the environment variable OPENBLAS_CORETYPE that suits this processor better (the
- * program re-executes itself with it), or NULL if nothing needs to change. */
+ * model. This library has it choose again while it is loaded itself (so load it before other threads compute with
+ * OpenBLAS), unless the environment has OPENBLAS_CORETYPE. Returns the value of that variable that suits this
+ * processor better (the program re-executes itself with it), or NULL if nothing needs to change. */
 INMO_API const char *inmo_blas_advice(void);
 
 /* A row of an option table: describes a field of an options structure. The parser, the help, the manual page and

@@ -24,6 +24,12 @@ int inmo_threads(void)
     return threads > 0 ? threads : omp_get_num_procs();
 }
 
+/* Here, and not in blas.c, as whoever links the archive needs this file. */
+__attribute__((constructor)) static void begin(void)
+{
+    inmo_blas_choose_again();
+}
+
 static struct {
     pthread_mutex_t lock;
     int holds;

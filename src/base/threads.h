@@ -18,6 +18,9 @@ int inmo_threads(void);
 void inmo_blas_hold(void);
 void inmo_blas_release(void);
 
+/* blas.c: has OpenBLAS use newer kernels than those it took for want of knowing the processor. */
+void inmo_blas_choose_again(void);
+
 /* Takes the buffers that OpenBLAS will want for its products on all threads, which it then keeps. A product that
  * gets none tries again for ever: so it is an error here, where there is still somebody to tell. Only addresses are
  * taken, memory when a product uses them. */
