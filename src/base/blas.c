@@ -5,6 +5,7 @@
  * functions that OpenBLAS's shared library exports, unless OPENBLAS_CORETYPE says what it must be. Nobody may be
  * inside OpenBLAS meanwhile: true of a program at its start, and of the copy of OpenBLAS that the Python package
  * brings along. */
+#define _GNU_SOURCE /* environ */
 #include "base/threads.h"
 
 #include "inmo.h"
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
@@ -43,10 +45,12 @@ const char *inmo_blas_advice(void)
 void inmo_blas_choose_again(void)
 {
     const char *core = inmo_blas_advice();
+    char asked[64] = "OPENBLAS_CORETYPE=", *own[] = {asked, NULL}, **kept = environ;
     if (!core || !gotoblas_dynamic_init || !gotoblas_dynamic_quit)
         return;
-    setenv("OPENBLAS_CORETYPE", core, 1); /* it is told by the environment alone */
+    strncat(asked, core, sizeof asked - strlen(asked) - 1);
+    environ = own; /* it is told by the environment alone, and setenv could be out of memory */
     gotoblas_dynamic_quit();
     gotoblas_dynamic_init();
-    unsetenv("OPENBLAS_CORETYPE");
+    environ = kept;
 }
