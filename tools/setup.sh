@@ -23,7 +23,7 @@ packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapack
 case "${1-}" in
 '') ;;
 bench) packages+=(python3-torch python3-faiss libgraphblas-dev librsb-dev gnuplot-nox valgrind wrk) ;;
-clang | fuzz) packages+=(clang libomp-dev) ;;
+clang | fuzz) packages+=(clang libclang-rt-dev libomp-dev) ;; # the runtime of the sanitizers is only recommended
 coverage) packages+=(gcovr) ;;
 deb)
     packages+=(debhelper dpkg-dev fakeroot lintian mmdebstrap systemd man-db bash-completion zsh fish curl)
