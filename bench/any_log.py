@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Every system as it comes, on logs of all shapes: test NDCG@20, the mean over splits, and what each part adds.
 
-    bench/any_log.py DATA OUT [--inmo PROGRAM] [--model NAME ...] [--data NAME ...] [--split N ...]
+    bench/any_log.py DATA OUT [--inmo PROGRAM] [--system NAME ...] [--data NAME ...] [--split N ...] [--jobs N] [--finished]
 
 DATA has the logs (lastfm.tsv.zst, ...), OUT keeps prepared data, models and results: the same command goes on where it
-stopped. Settings were chosen on validation parts of split 11, so splits 2, 3 and 4 are for judging. docs/results.md
-has the tables under "Good on any log"."""
+stopped. A system is a model, or a way to train the default (WAYS). Settings were chosen on validation parts of split 11,
+so splits 2, 3 and 4 are for judging. docs/results.md has the tables under "Good on any log"."""
 import argparse
+import concurrent.futures
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -22,41 +24,73 @@ COLUMNS = {
     "yelp2018": "user,item,-",
     "amazon-book-exact-users": "user,item,-",
 }
-DEFAULT = "inmo-lightgcn"
-MODELS = [DEFAULT, "inmo-mf", "lightgcn", "ials", "ease", "gf-cf", "item-knn"]
+# The default ends with the validation part in its graph; the other systems are trained on it, too.
+DEFAULT = "default"
+WAYS = {
+    DEFAULT: [],
+    "default-train": ["--refit", "train"],
+    "default-none": ["--refit", "none"],
+    # What validation chose on Gowalla (split 11), for every log.
+    "default-fixed": ["--refit", "none", "--walks", "0.6", "--links", "11", "--link-ridge", "30", "--link-popularity", "-0.2",
+                      "--prior", "0"],
+}
+SYSTEMS = [DEFAULT, "ials", "ease", "gf-cf", "item-knn", "mult-vae", "lightgcn", "inmo-mf", "mf", "popular"]
 # What is left out of the default's score, which was chosen with everything in it.
 PARTS = {"all parts": [], "no links": ["--links", 0], "no walks": ["--walks", 0],
-         "vectors alone": ["--links", 0, "--walks", 0]}
+         "vectors alone": ["--links", 0, "--walks", 0, "--prior", 0]}
 
 
 def run(*command):
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
 
 
-def prepared(inmo, logs, out, name, split):
-    folder = out / f"{name}-{split}"
+def prepared(asked, name, split):
+    folder = asked.out / f"{name}-{split}"
     if not folder.exists():
         columns = COLUMNS[name]
-        run(inmo, "prepare", logs / f"{name}.tsv.zst", "-o", folder, "--split", "70/10/20", "--by", "random", "--seed",
-            split, "-q", *(["--columns", columns] if columns else []))
+        run(asked.inmo, "prepare", asked.logs / f"{name}.tsv.zst", "-o", folder, "--split", "70/10/20", "--by", "random",
+            "--seed", split, "-q", *(["--columns", columns] if columns else []))
     return folder
 
 
-def result(inmo, folder, out, model, split):
-    """Test NDCG@20 x 100, by parts for the default, and the seconds of training."""
-    kept = out / f"{folder.name}-{model}.json"
-    if not kept.exists():
-        file = out / f"{folder.name}-{model}.inmo"
-        # The default ends with the validation part in its graph; the others are trained on it, too.
-        refit = [] if model == DEFAULT else ["--refit", "train"]
-        trained = json.loads(run(inmo, "train", folder, "-o", file, "--force", "--model", model, "--seed", split,
-                                 "--json", "-q", *refit))
-        scores = {part: 100 * json.loads(run(inmo, "evaluate", file, folder, "--json", "-q", *options))["metrics"]["ndcg@20"]
-                  for part, options in PARTS.items() if model == DEFAULT or not options}
-        kept.write_text(json.dumps({"test": scores, "seconds": trained["seconds"], "valid": trained["best_valid"],
-                                    "peak_rss_mb": trained["peak_rss_mb"]}))
-        file.unlink()
-    return json.loads(kept.read_text())
+def kept(asked, name, system, split):
+    return asked.out / f"{name}-{split}-{system}.json"
+
+
+def train(asked, name, system, split):
+    """Keeps test NDCG@20 x 100, by parts for the default, and the seconds of training."""
+    folder, to = asked.out / f"{name}-{split}", kept(asked, name, system, split)
+    file = to.with_suffix(".inmo")
+    options = WAYS.get(system, ["--model", system, "--refit", "train"])
+    threads = ["--threads", max(1, os.cpu_count() // asked.jobs)]
+    trained = json.loads(run(asked.inmo, "train", folder, "-o", file, "--force", "--seed", split, "--json", "-q",
+                             "--no-checkpoint", *threads, *options))
+    scores = {part: 100 * json.loads(run(asked.inmo, "evaluate", file, folder, "--json", "-q", *threads, *left_out))
+              ["metrics"]["ndcg@20"]
+              for part, left_out in PARTS.items() if system in WAYS or not left_out}
+    to.write_text(json.dumps({"test": scores, "seconds": trained["seconds"], "valid": trained["best_valid"],
+                              "peak_rss_mb": trained["peak_rss_mb"]}))
+    file.unlink()
+
+
+def table(asked, name, parts):
+    """Prints a row; a system without some of the splits says how many it has, one without any has a dash."""
+    found = {system: [json.loads(file.read_text()) for split in asked.split
+                      if (file := kept(asked, name, system, split)).exists()] for system in asked.system}
+    means = {system: statistics.mean(r["test"]["all parts"] for r in runs) for system, runs in found.items() if runs}
+    if not means:
+        return
+    best = max(means.values())
+
+    def cell(system):
+        if system not in means:
+            return "–"
+        some = f" ({len(found[system])})" if len(found[system]) < len(asked.split) else ""
+        return (f"**{means[system]:.2f}**" if means[system] == best else f"{means[system]:.2f}") + some
+
+    print(f"| {name} | " + " | ".join(cell(system) for system in asked.system) + " |", flush=True)
+    if found.get(DEFAULT):
+        parts.append((name, [statistics.mean(r["test"][part] for r in found[DEFAULT]) for part in PARTS]))
 
 
 def main():
@@ -64,25 +98,24 @@ def main():
     parser.add_argument("logs", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--inmo", default="build/inmo")
-    parser.add_argument("--model", nargs="+", default=MODELS)
+    parser.add_argument("--system", nargs="+", default=SYSTEMS)
     parser.add_argument("--data", nargs="+", default=list(COLUMNS), choices=list(COLUMNS))
     parser.add_argument("--split", nargs="+", type=int, default=[2, 3, 4])
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at once, which share the processors")
+    parser.add_argument("--finished", action="store_true", help="print what there is, train nothing")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    print("| | " + " | ".join(asked.model) + " | seconds |\n|" + "---|" * (len(asked.model) + 2))
+    if not asked.finished:
+        todo = [(name, system, split) for name in asked.data for system in asked.system for split in asked.split
+                if not kept(asked, name, system, split).exists()]
+        for name, _, split in todo:
+            prepared(asked, name, split)
+        with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
+            list(pool.map(lambda one: train(asked, *one), todo))
     parts = []
+    print("| | " + " | ".join(asked.system) + " |\n|" + "---|" * (len(asked.system) + 1))
     for name in asked.data:
-        of_model = {}
-        for model in asked.model:
-            of_model[model] = [result(asked.inmo, prepared(asked.inmo, asked.logs, asked.out, name, split), asked.out,
-                                      model, split) for split in asked.split]
-        means = {model: statistics.mean(r["test"]["all parts"] for r in of_model[model]) for model in asked.model}
-        best = max(means.values())
-        cells = [f"**{means[model]:.2f}**" if means[model] == best else f"{means[model]:.2f}" for model in asked.model]
-        seconds = ", ".join(f"{statistics.mean(r['seconds'] for r in of_model[model]):.1f}" for model in asked.model)
-        print(f"| {name} | " + " | ".join(cells) + f" | {seconds} |", flush=True)
-        if DEFAULT in of_model:
-            parts.append((name, [statistics.mean(r["test"][part] for r in of_model[DEFAULT]) for part in PARTS]))
+        table(asked, name, parts)
     if parts:
         print("\n| | " + " | ".join(PARTS) + " |\n|" + "---|" * (len(PARTS) + 1))
         for name, scores in parts:

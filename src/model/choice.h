@@ -49,6 +49,7 @@ static inline void inmo_choice_set_count(int *setting, int value)
 
 extern const struct inmo_choice inmo_choice_ials, inmo_choice_ease, inmo_choice_gfcf, inmo_choice_knn;
 /* log_size.c */
-extern const struct inmo_choice inmo_choice_mf, inmo_choice_inmo_mf, inmo_choice_lightgcn;
+extern const struct inmo_choice inmo_choice_mf, inmo_choice_inmo_mf, inmo_choice_lightgcn,
+    inmo_choice_inmo_lightgcn;
 
 #endif

@@ -23,7 +23,8 @@ static const struct inmo_model_kind kinds[] = {
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 0, 0.3, 0, 0.01, "normal"},
         .amazon_book = {1e-3, 0, 0, 0, 0.01, "normal"},
-        .fast = {LISTWISE, 0.006, 0.065, 0, 0, 128, INMO_AUTO, INMO_AUTO},
+        .fast = {LISTWISE, 0.006, INMO_AUTO, 0, 0, 128, INMO_AUTO, INMO_AUTO},
+        .choice = &inmo_choice_inmo_lightgcn,
     },
     {
         .name = "inmo-mf",

@@ -116,7 +116,8 @@ static struct inmo_setting table[] = {
      "them (neumf models)."},
     {"temperature", 'r', AT(temperature), 1e-6, 1e6, "auto", "Training", "T",
      "Temperature of the softmax and listwise loss; in directau the weight of uniformity, in mult-vae a "
-     "factor of the divergence's weight. auto: by the log's size (inmo-mf, lightgcn, imc-lightgcn)."},
+     "factor of the divergence's weight. auto: by the log's size (inmo-lightgcn, inmo-mf, lightgcn, "
+     "imc-lightgcn)."},
     {"schedule", 's', AT(schedule), 0, 0, "constant|cosine|eager", "Training", "HOW",
      "Learning rate over the epochs: constant; cosine, falling to 0; or eager, a cosine that starts at twice the "
      "rate for about two epochs."},
