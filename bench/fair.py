@@ -10,7 +10,7 @@ import json
 import pathlib
 import subprocess
 
-# Columns to read, and how many users validate: all where there are few. The last two were never used for choosing.
+# Columns to read, and how many users validate: all where there are few. The last three were never used for choosing.
 LOGS = {
     "lastfm": ("user,item,-,-", 0),
     "citeulike-a": ("user,item", 0),
@@ -19,6 +19,7 @@ LOGS = {
     "gowalla": ("user,item,-", 4000),
     "ml-latest-small": (None, 0),
     "yelp2018": ("user,item,-", 4000),
+    "amazon-book-exact-users": ("user,item,-", 4000),
 }
 CHOSEN_ON = list(LOGS)[:5]
 

@@ -309,11 +309,8 @@ static void test_steps_by_size(void **state)
         const char *model;
         double small, middle, large; /* computed by hand */
     } cases[] = {
-        {"mf", 0.01, 0.00284, 0.001},
-        {"inmo-lightgcn", 0.206, 0.109, 0.065},
-        {"inmo-mf", 0.13, 0.0889, 0.065},
-        {"lightgcn", 0.2, 0.137, 0.1},
-        {"imc-lightgcn", 0.2, 0.137, 0.1},
+        {"mf", 0.01, 0.00284, 0.001},  {"inmo-lightgcn", 0.206, 0.109, 0.065}, {"inmo-mf", 0.13, 0.0889, 0.065},
+        {"lightgcn", 0.2, 0.137, 0.1}, {"imc-lightgcn", 0.2, 0.137, 0.1},
     };
     struct inmo_error error = {0};
     (void)state;

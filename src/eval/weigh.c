@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "eval/metrics.h"
+#include "eval/weigh_trial.h"
 #include "kernel/kernel.h"
 
 #include <cblas.h>
@@ -37,6 +38,7 @@ struct space {
     float *user, *score;  // (block, dim), (block, items)
     struct inmo_sums sums;
     int32_t *walk_item, *link_item, *item;  // (items)
+    int32_t *place;                         // (items) see inmo_reached
     float *walk_value, *link_value;         // (items)
     float *product, *walk, *link, *prior;   // (items) of the items that one of them reaches
 };
@@ -49,6 +51,7 @@ static void space_free(struct space *space)
     inmo_free(space->product);
     inmo_free(space->link_value);
     inmo_free(space->walk_value);
+    inmo_free(space->place);
     inmo_free(space->item);
     inmo_free(space->link_item);
     inmo_free(space->walk_item);
@@ -72,6 +75,7 @@ static int space_make(struct space *space, const struct inmo_scorer *scorer)
     space->walk_item = inmo_alloc(items, sizeof(int32_t));
     space->link_item = inmo_alloc(items, sizeof(int32_t));
     space->item = inmo_alloc(items, sizeof(int32_t));
+    space->place = inmo_alloc_zero(items, sizeof(int32_t));
     space->walk_value = inmo_alloc(items, sizeof(float));
     space->link_value = inmo_alloc(items, sizeof(float));
     space->product = inmo_alloc(items, sizeof(float));
@@ -79,8 +83,8 @@ static int space_make(struct space *space, const struct inmo_scorer *scorer)
     space->link = inmo_alloc(items, sizeof(float));
     space->prior = inmo_alloc(items, sizeof(float));
     return inmo_sums_make(&space->sums, scorer->graph->items) == 0 && space->user && space->score &&
-                   space->walk_item && space->link_item && space->item && space->walk_value && space->link_value &&
-                   space->product && space->walk && space->link && space->prior
+                   space->walk_item && space->link_item && space->item && space->place && space->walk_value &&
+                   space->link_value && space->product && space->walk && space->link && space->prior
                ? 0
                : -1;
 }
@@ -141,6 +145,7 @@ static int32_t gather(const struct weigher *weigher, int32_t u, float *score, st
         popular = take(&prior, i);
         if (score[i] == -INFINITY)
             continue;
+        space->place[i] = count;
         space->item[count] = i;
         space->product[count] = score[i];
         space->walk[count] = walk;
@@ -178,32 +183,24 @@ static double spread_of(const float *score, int32_t items)
 
 /* Tries all weights for one user. */
 static void try_user(const struct weigher *weigher, int32_t n, int32_t count, const float *score,
-                     struct space *space)
+                     const struct space *space)
 {
     const struct inmo_weighing *weighing = weigher->weighing;
     const struct inmo_csr *truth = weighing->truth;
     int32_t u = weighing->who[n], items = weighing->scorer->graph->items, rest_item[MOST_K], item[MOST_K];
     float rest_score[MOST_K], best[MOST_K];
-    struct inmo_top rest = {weighing->k, 0, rest_score, rest_item};
+    struct inmo_reached reached = {count,       space->item, space->place, space->product,
+                                   space->walk, space->link, space->prior};
+    struct inmo_top rest = {weighing->k, 0, rest_score, rest_item}, top = {weighing->k, 0, best, item};
     for (int32_t i = 0; i < items; i++) /* items that neither reaches keep their place whatever the weights */
         if (score[i] > inmo_top_bound(&rest))
             inmo_top_add(&rest, score[i], i);
     for (int32_t t = 0; t < weigher->trials; t++) {
-        struct inmo_top top = {weighing->k, rest.count, best, item};
         struct inmo_metrics metrics = {0};
-        float walk = weigher->walk_factor[t], link = weigher->link_factor[t], prior = weigher->prior_factor[t],
-              bound;
-        memcpy(best, rest_score, sizeof best);
-        memcpy(item, rest_item, sizeof item);
-        bound = inmo_top_bound(&top);
-        for (int32_t m = 0; m < count; m++) {
-            float sum = space->product[m] + walk * space->walk[m] + link * space->link[m] + prior * space->prior[m];
-            if (sum >= bound) {
-                inmo_top_add(&top, sum, space->item[m]);
-                bound = inmo_top_bound(&top);
-            }
-        }
-        inmo_top_sort(&top);
+        inmo_weigh_rank(
+            &reached, &rest,
+            (struct inmo_factors){weigher->walk_factor[t], weigher->link_factor[t], weigher->prior_factor[t]},
+            &top);
         for (int32_t m = top.count; m < weighing->k; m++)
             item[m] = -1;
         inmo_metrics_add(item, weighing->k, truth->column + truth->offset[u], inmo_csr_degree(truth, u), &metrics);
