@@ -294,6 +294,16 @@ static void raise_descriptors(int wanted)
     }
 }
 
+/* Nobody new once the server stops. MHD_quiesce_daemon would close the door itself, but it aborts the program when
+ * a thread of the pool, woken at the same moment, has taken the socket out of its epoll set first. */
+static enum MHD_Result may_connect(void *context, const struct sockaddr *address, socklen_t length)
+{
+    struct server *server = context;
+    (void)address;
+    (void)length;
+    return atomic_load(&server->stopping) ? MHD_NO : MHD_YES;
+}
+
 enum inmo_status http_start(struct server *server, struct http **http, char address[HTTP_ADDRESS],
                             struct inmo_error *error)
 {
@@ -323,12 +333,12 @@ enum inmo_status http_start(struct server *server, struct http **http, char addr
     if (!status) {
         http_current = made;
         made->daemon = MHD_start_daemon(
-            flags, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_UNESCAPE_CALLBACK,
-            leave_encoded, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_take_address, made, MHD_OPTION_NOTIFY_COMPLETED,
-            completed, server, MHD_OPTION_NOTIFY_CONNECTION, http_connection, made, MHD_OPTION_CONNECTION_LIMIT,
-            (unsigned)options->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_LIMIT,
-            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_seconds, MHD_OPTION_EXTERNAL_LOGGER, http_log,
-            server, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+            flags, 0, may_connect, server, handle, server, MHD_OPTION_LISTEN_SOCKET, listening,
+            MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_take_address, made,
+            MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION, http_connection, made,
+            MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            (size_t)HEADER_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_seconds,
+            MHD_OPTION_EXTERNAL_LOGGER, http_log, server, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
         if (!made->daemon) {
             status = inmo_fail(error, INMO_IO, "the HTTP server could not be started: %s", strerror(errno));
             close(listening);
@@ -345,8 +355,6 @@ void http_drain(struct http *http, double seconds)
 {
     const union MHD_DaemonInfo *about;
     double until = inmo_now() + seconds;
-    http->listening = (int)MHD_quiesce_daemon(http->daemon);
-    http->quiet = 1;
     do {
         about = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
         http_close_idle(http);
@@ -363,8 +371,6 @@ void http_stop(struct http *http)
     ingest_end(http->server->ingest);
     if (http->daemon)
         MHD_stop_daemon(http->daemon);
-    if (http->quiet && http->listening >= 0)
-        close(http->listening);
     http_free_certificate(http);
     pthread_mutex_destroy(&http->lock);
     inmo_free(http);

@@ -47,7 +47,6 @@ struct http {
     pthread_mutex_t lock;
     struct wire *wires;
     struct certificate *certificate; /* the present one */
-    int listening, quiet;
 };
 
 /* Queues the answer that the request has. */

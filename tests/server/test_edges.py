@@ -1,6 +1,7 @@
 """Rare requests and rare moments: what is counted, compared or freed at the edge of something."""
 
 import json
+import pathlib
 import shutil
 import signal
 import socket
@@ -162,6 +163,33 @@ def test_ends_well_while_the_disk_is_busy(serve):
     lock.close()
     assert code == 0, server.log.read_text()
     assert [connection.recv(12) for connection in asked[:2]] == [b"HTTP/1.1 503"] * 2
+
+
+@pytest.mark.skipif(SLOW > 1, reason="sanitizers must be loaded first")
+def test_ends_well_while_clients_come_and_go(serve, tmp_path):
+    """libmicrohttpd aborted when a thread that a client had woken and the one that stops the server closed the same door."""
+    library, over = tmp_path / "slow_epoll.so", threading.Event()
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, pathlib.Path(__file__).with_name("slow_epoll.c"), "-ldl"], check=True)
+    server = serve("--threads", "2", env={"LD_PRELOAD": str(library)})
+
+    def come_and_go():
+        while not over.is_set():
+            try:
+                with socket.create_connection((server.host, server.port), timeout=5) as connection:
+                    connection.sendall(b"GET /api/health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    connection.recv(100)
+            except OSError:
+                time.sleep(0.001)
+
+    clients = [threading.Thread(target=come_and_go) for _ in range(4)]
+    for client in clients:
+        client.start()
+    time.sleep(0.3)
+    code = server.stop(expected=None)
+    over.set()
+    for client in clients:
+        client.join()
+    assert code == 0, server.log.read_text()
 
 
 def test_popularity_lists_what_is_allowed_however_unpopular(serve, world):
