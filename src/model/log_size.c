@@ -22,7 +22,7 @@ static void take_mf(const int *point, const struct inmo_log_shape *log, struct i
     inmo_choice_set(&options->l2, inmo_choice_round(1e-3 * smallness(log)));
 }
 
-/* Links carry what the vectors leave out, so these can be held back more than without them. */
+/* Beside links; by validation more than without them. */
 static void take_inmo_lightgcn(const int *point, const struct inmo_log_shape *log,
                                struct inmo_train_options *options)
 {
