@@ -2,10 +2,10 @@
  * many there are. */
 #include "score/link_solve.h"
 
-#include "base/lapack.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "kernel/conjugate.h"
 #include "kernel/near.h"
 #include "ranks/ranks.h"
 #include "score/walk.h"
@@ -29,8 +29,9 @@ struct solver {
     float *entry_root;            // (2 ENTRIES) x of the entry; NULL: 1
     int32_t *own;                 // (k) the neighbours of one user
     float *own_root;              // (k) x of each; NULL: 1
-    float *gram, *system;         // (k, k)
+    float *gram;                  // (k, stride) G_JJ without its diagonal (kernel/conjugate.h)
     float *common;                // (k) G_Ji
+    float *diagonal, *work;       // (k), (4 stride) of a system
 };
 
 struct solving {
@@ -69,13 +70,25 @@ static float cosine(const void *context, float common, int32_t i, int32_t j)
     return common / (solving->norm[i] * solving->norm[j]);
 }
 
-/* G_JJ of the neighbours, lower triangle, from the users who have at least two of them. When the neighbours have
- * very many users, those of a fixed sample stand for all. */
+/* Copies the lower triangle to the upper one, by blocks that stay in cache. */
+static void mirror(float *a, size_t m, size_t stride)
+{
+    enum { BLOCK = 32 };
+    for (size_t r = 0; r < m; r += BLOCK)
+        for (size_t c = 0; c <= r; c += BLOCK)
+            for (size_t p = r; p < m && p < r + BLOCK; p++)
+                for (size_t q = c; q < p && q < c + BLOCK; q++)
+                    a[q * stride + p] = a[p * stride + q];
+}
+
+/* G_JJ of the neighbours but for its diagonal, from the users who have at least two of them. When the neighbours
+ * have very many users, those of a fixed sample stand for all. */
 static void count_common(const struct solving *solving, struct solver *solver, const int32_t *nearest, int32_t m)
 {
     const struct inmo_graph *graph = solving->graph;
     int64_t all = 0;
     int32_t entries = 0, users = 0;
+    size_t stride = (size_t)inmo_conjugate_stride(m);
     double rate;
     for (int32_t p = 0; p < m; p++)
         all += inmo_graph_degree(graph, graph->users + nearest[p]);
@@ -95,7 +108,7 @@ static void count_common(const struct solving *solving, struct solver *solver, c
             solver->head[u] = entries++;
         }
     }
-    memset(solver->gram, 0, (size_t)m * (size_t)m * sizeof *solver->gram);
+    memset(solver->gram, 0, (size_t)m * stride * sizeof *solver->gram);
     for (int32_t n = 0; n < users; n++) {
         float weight = solving->user_weight[solver->met[n]] / (float)rate;
         int32_t count = 0;
@@ -106,7 +119,7 @@ static void count_common(const struct solving *solving, struct solver *solver, c
         }
         solver->head[solver->met[n]] = -1;
         for (int32_t a = 0; a < count; a++) { /* own is descending, so these are below the diagonal */
-            float *row = solver->gram + (size_t)solver->own[a] * (size_t)m;
+            float *row = solver->gram + (size_t)solver->own[a] * stride;
             if (solver->own_root)
                 for (int32_t b = a + 1; b < count; b++)
                     row[solver->own[b]] += weight * solver->own_root[a] * solver->own_root[b];
@@ -115,6 +128,7 @@ static void count_common(const struct solving *solving, struct solver *solver, c
                     row[solver->own[b]] += weight;
         }
     }
+    mirror(solver->gram, (size_t)m, stride);
 }
 
 static void solve_item(void *context, int32_t i, float *sum, int32_t *met)
@@ -138,13 +152,12 @@ static void solve_item(void *context, int32_t i, float *sum, int32_t *met)
         const struct inmo_link_rule *rule = solving->rule + r;
         float *weight = solving->weight[r] + solving->begin[i];
         double end = pow(inmo_graph_strength(graph, graph->users + i), rule->popularity);
-        memcpy(solver->system, solver->gram, (size_t)m * (size_t)m * sizeof *solver->system);
         for (int32_t p = 0; p < m; p++) {
             double own = (double)solving->norm[nearest[p]] * solving->norm[nearest[p]];
-            solver->system[(size_t)p * (size_t)m + (size_t)p] = (float)(own * (1 + rule->share) + rule->ridge);
-            weight[p] = solver->common[p];
+            solver->diagonal[p] = (float)(own * (1 + rule->share) + rule->ridge);
+            weight[p] = 0;
         }
-        if (m > 0 && inmo_lapack_solve(m, solver->system, weight) != INMO_OK)
+        if (inmo_conjugate_solve(m, solver->gram, solver->diagonal, solver->common, weight, solver->work) < 0)
             memset(weight, 0, (size_t)m * sizeof *weight); /* sampled counts need not be positive definite */
         for (int32_t p = 0; p < m; p++)
             weight[p] *= (float)end;
@@ -155,8 +168,9 @@ static void free_solvers(struct solving *solving)
 {
     for (int t = 0; t < solving->threads && solving->solver; t++) {
         struct solver *solver = solving->solver + t;
+        inmo_free(solver->work);
+        inmo_free(solver->diagonal);
         inmo_free(solver->common);
-        inmo_free(solver->system);
         inmo_free(solver->gram);
         inmo_free(solver->own_root);
         inmo_free(solver->own);
@@ -172,6 +186,7 @@ static void free_solvers(struct solving *solving)
 static int make_solvers(struct solving *solving)
 {
     size_t users = (size_t)solving->graph->users, k = (size_t)solving->near.k;
+    size_t stride = (size_t)inmo_conjugate_stride(solving->near.k);
     solving->threads = inmo_threads();
     solving->solver = inmo_alloc_zero((size_t)solving->threads, sizeof *solving->solver);
     for (int t = 0; t < solving->threads && solving->solver; t++) {
@@ -183,11 +198,12 @@ static int make_solvers(struct solving *solving)
         solver->own = inmo_alloc(k, sizeof *solver->own);
         solver->entry_root = solving->root ? inmo_alloc(2 * ENTRIES, sizeof *solver->entry_root) : NULL;
         solver->own_root = solving->root ? inmo_alloc(k, sizeof *solver->own_root) : NULL;
-        solver->gram = inmo_alloc(k * k, sizeof *solver->gram);
-        solver->system = inmo_alloc(k * k, sizeof *solver->system);
+        solver->gram = inmo_alloc(k * stride, sizeof *solver->gram);
         solver->common = inmo_alloc(k, sizeof *solver->common);
+        solver->diagonal = inmo_alloc(k, sizeof *solver->diagonal);
+        solver->work = inmo_alloc(4 * stride, sizeof *solver->work);
         if (!solver->head || !solver->met || !solver->before || !solver->neighbour || !solver->own ||
-            !solver->gram || !solver->system || !solver->common ||
+            !solver->gram || !solver->common || !solver->diagonal || !solver->work ||
             (solving->root && (!solver->entry_root || !solver->own_root)))
             return -1;
         memset(solver->head, 0xff, users * sizeof *solver->head);
