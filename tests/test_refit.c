@@ -312,6 +312,43 @@ static void test_by_itself(void **state)
     inmo_dataset_free(data);
 }
 
+/* Items that one user has: some are in nothing but what is held out, also where keys are trained first. */
+static void test_items_of_one_user(void **state)
+{
+    enum { USERS = 60, SHARED = 8, OWN = 4, ITEMS = 20 + USERS * OWN };
+    int64_t offset[USERS + 1] = {0};
+    int32_t item[USERS * (SHARED + OWN)];
+    struct inmo_interactions train = {USERS, ITEMS, offset, item, 0};
+    struct inmo_error error = {0};
+    struct inmo_dataset *data = NULL;
+    struct inmo_train_options options;
+    struct inmo_train_report report;
+    (void)state;
+    for (int u = 0; u < USERS; u++) {
+        for (int n = 0; n < SHARED; n++)
+            item[train.count++] = u % 2 * 10 + n;
+        for (int n = 0; n < OWN; n++)
+            item[train.count++] = 20 + u * OWN + n;
+        offset[u + 1] = train.count;
+    }
+    must(inmo_dataset_from_matrices(&train, NULL, NULL, NULL, &data, &error));
+    must(inmo_train_options_init(&options, "idcf-lightgcn", NULL, &error));
+    options.epochs = 4;
+    options.eval_every = 2;
+    options.dim = 16;
+    options.refit = "train";
+    for (int pass = 0; pass < 2; pass++) {
+        struct inmo_model *model = NULL;
+        must(inmo_train(data, &options, NULL, &model, &report, &error));
+        assert_true(report.final_loss > 0 && report.final_loss < 10);
+        assert_int_equal(inmo_csr_count(&model->train), train.count);
+        must(inmo_model_save(model, pass == 0 ? "one" : "two", 1, &error));
+        inmo_model_free(model);
+    }
+    assert_true(same_files("one", "two"));
+    inmo_dataset_free(data);
+}
+
 /* ---- Interrupted --------------------------------------------------------------------------------------------- */
 
 struct limit {
@@ -433,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_train),
         cmocka_unit_test(test_closed_forms),
         cmocka_unit_test(test_by_itself),
+        cmocka_unit_test(test_items_of_one_user),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_hurried),
         cmocka_unit_test(test_enough),

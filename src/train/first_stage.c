@@ -56,6 +56,14 @@ enum inmo_status inmo_first_stage_train(const struct inmo_model_kind *kind, cons
     status = is_past(&first, &past, error);
     if (status || past)
         return status;
+    if (inmo_csr_count(&data->valid) == 0 && options->hold_out > 0) {
+        /* Training again on everything: this stage, too, chooses by a part that it holds out and then goes through
+         * all interactions, so that every template has a key. A checkpoint could not tell its passes from those of
+         * the whole training. */
+        first.refit = "train";
+        first.checkpoint = NULL;
+        first.resume = 0;
+    }
     status = inmo_train(data, &first, &staged, model, &report, error);
     if (!status && report.best_epoch >= 0)
         inmo_note(hooks, INMO_NOTE, "keys: %s, validation NDCG@20 %.4f, %d epochs in %.1f s", first.model,
@@ -72,10 +80,9 @@ enum inmo_status inmo_first_stage_copy(const struct inmo_model *model, const str
     if (status)
         return status;
     for (int32_t v = 0; v < stepper->graph->nodes; v++) { /* v: the data set's numbers, not training's */
-        int32_t r = inmo_stepper_row(stepper, v);
-        if (r >= 0) /* templates have interactions, so the first model has a row for them */
-            memcpy(stepper->parameter + (size_t)r * dim, model->parameter + (size_t)bound.row_of_node[v] * dim,
-                   dim * sizeof(float));
+        int32_t r = inmo_stepper_row(stepper, v), key = bound.row_of_node[v];
+        if (r >= 0 && key >= 0) /* if time was up before all had one, some templates keep their start */
+            memcpy(stepper->parameter + (size_t)r * dim, model->parameter + (size_t)key * dim, dim * sizeof(float));
     }
     inmo_model_unbind(&bound);
     return INMO_OK;
