@@ -423,7 +423,7 @@ struct inmo_train_options {
                           neumf, imc-gae, imc-lightgcn, idcf-lightgcn, item-knn, ease, ials, gf-cf, mult-vae,
                           popular */
     int dim;           /* d, embedding size; gf-cf: INMO_AUTO (its default): by the log's size */
-    int layers;        /* K, graph layers; default 3 */
+    int layers;        /* K, graph layers; 3; inmo-lightgcn: INMO_AUTO (its default): 3, or 1 on some dense logs */
     int batch;         /* triples a step (listwise: users) */
     int least_steps;   /* steps of an epoch at least, the batch shrinking with a small log; 0: no bound */
     int most_steps;    /* listwise: steps of an epoch at most, the batch growing with the users; 0: no bound */

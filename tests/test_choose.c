@@ -300,41 +300,6 @@ static void test_by_size(void **state)
     inmo_dataset_free(data);
 }
 
-/* Models by steps: what is held back on a small log is not on a large one, and numbers that are given stay. */
-static void test_steps_by_size(void **state)
-{
-    static const struct inmo_log_shape small = {900, 1400, 38339}, middle = {5551, 16980, 141092},
-                                       large = {29858, 40981, 706278};
-    static const struct {
-        const char *model;
-        double small, middle, large; /* computed by hand */
-    } cases[] = {
-        {"mf", 0.01, 0.00284, 0.001},  {"inmo-lightgcn", 0.206, 0.109, 0.065}, {"inmo-mf", 0.13, 0.0889, 0.065},
-        {"lightgcn", 0.2, 0.137, 0.1}, {"imc-lightgcn", 0.2, 0.137, 0.1},
-    };
-    struct inmo_error error = {0};
-    (void)state;
-    for (size_t n = 0; n < COUNT(cases); n++) {
-        const struct inmo_model_kind *kind = inmo_model_kind_find(cases[n].model);
-        struct inmo_train_options options;
-        const struct inmo_log_shape *log[] = {&small, &middle, &large};
-        const double expected[] = {cases[n].small, cases[n].middle, cases[n].large};
-        int is_mf = strcmp(cases[n].model, "mf") == 0;
-        for (int l = 0; l < 3; l++) {
-            must(inmo_train_options_init(&options, cases[n].model, NULL, &error));
-            assert_string_equal(inmo_choice_open(&options), is_mf ? "l2" : "temperature");
-            inmo_choice_start(kind, log[l], &options);
-            assert_null(inmo_choice_open(&options));
-            assert_near(is_mf ? options.l2 : options.temperature, expected[l], 1e-12);
-        }
-        options.temperature = options.l2 = 0.5;
-        inmo_choice_start(kind, &small, &options);
-        assert_true(options.temperature == 0.5 && options.l2 == 0.5);
-        must(inmo_train_options_init(&options, cases[n].model, "paper", &error));
-        assert_null(inmo_choice_open(&options));
-    }
-}
-
 static void test_refused(void **state)
 {
     struct inmo_train_options options;
@@ -350,7 +315,7 @@ static void test_refused(void **state)
     assert_string_equal(text, "auto");
     must_fail(inmo_train_options_check(&options, &error), INMO_USAGE,
               "`l2`: found auto, but lightgcn does not choose it");
-    assert_false(inmo_setting_set(inmo_setting_find(table, count, "layers"), &options, "auto"));
+    assert_false(inmo_setting_set(inmo_setting_find(table, count, "batch"), &options, "auto"));
     assert_false(inmo_setting_set(l2, &options, "-2147483648"));
     options.l2 = 0;
     options.layers = INMO_AUTO;
@@ -368,8 +333,8 @@ int main(void)
         cmocka_unit_test(test_best_is_kept), cmocka_unit_test(test_same_as_given),
         cmocka_unit_test(test_given_stays),  cmocka_unit_test(test_no_validation),
         cmocka_unit_test(test_closed_form),  cmocka_unit_test(test_name),
-        cmocka_unit_test(test_by_size),      cmocka_unit_test(test_steps_by_size),
-        cmocka_unit_test(test_resumed),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_by_size),      cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_refused),
     };
     inmo_set_threads(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ def test_prepare_and_parts(data):
 def test_train_and_ask(model, data):
     assert model.name == "inmo-lightgcn" and model.configuration["dim"] == 16
     assert model.report["epochs"] == len(model.record) == 6
-    assert set(model.chosen) == {"walks", "links", "link-ridge", "link-popularity", "prior"}
+    assert set(model.chosen) == {"layers", "temperature", "walks", "links", "link-ridge", "link-popularity", "prior"}
     best = model.recommend(items=model.items[:3], k=7)
     assert len(best) == 7 and len(set(best.ids) - set(model.items[:3])) == 7
     assert list(best.scores) == sorted(best.scores, reverse=True)

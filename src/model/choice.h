@@ -23,9 +23,10 @@ struct inmo_choice {
     int axes;
     int count[INMO_CHOICE_AXES]; /* values along each axis */
     int start[INMO_CHOICE_AXES]; /* the values where nothing can be validated, and the first to be tried */
-    int trials;                  /* at most; 0: the starting point is taken, by the log's size */
+    int trials;                  /* at most; none are made where all points have the same settings */
     int epochs, dim;             /* of a trial, at most; 0: those of the training */
     int half;                    /* 1: a trial has only the more frequent half of the items (`most-items`) */
+    double margin;               /* a trial must be better than the best one by this share of it */
     /* Replaces the settings that are INMO_AUTO by the values at a point of the lattice. */
     void (*take)(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options);
 };

@@ -1,7 +1,8 @@
-/* log_size.c - settings that follow the size of the log, for models trained by steps. On a small log the same steps
- * go over the same interactions more often, and what is learned by heart there must be held back: by a higher
- * temperature of the listwise loss, or by larger weights of the norms. The rules were found by validation on
- * logs of 36,000 to 706,000 interactions (docs/choices.md); nothing is tried in training. */
+/* log_size.c - settings that follow the size and the shape of the log, for models trained by steps. On a small log
+ * the same steps go over the same interactions more often, and what is learned by heart there must be held back: by
+ * a higher temperature of the listwise loss, or by larger weights of the norms. The rules were found by validation
+ * on logs of 36,000 to 706,000 interactions (docs/choices.md). Where a rule is not enough, short trainings are
+ * compared. */
 #include "model/choice.h"
 
 /* 1 from 400,000 interactions on, 10 up to 40,000. */
@@ -16,18 +17,26 @@ static void take_temperature(double large, double exponent, const struct inmo_lo
     inmo_choice_set(&options->temperature, inmo_choice_round(large * pow(smallness(log), exponent)));
 }
 
+/* A log of few items that everybody has many of wants ten times what its size says, so that is tried, too. */
 static void take_mf(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
 {
-    (void)point;
-    inmo_choice_set(&options->l2, inmo_choice_round(1e-3 * smallness(log)));
+    static const double multiple[] = {1, 3, 10, 30};
+    inmo_choice_set(&options->l2, inmo_choice_round(1e-3 * smallness(log) * multiple[point[0]]));
 }
 
-/* Beside links; by validation more than without them. */
+/* On a dense graph three layers leave little but the first singular directions. Sparse ones need them, and a trial
+ * costs a sixth of a training, so one layer is tried on dense logs only. */
+static int is_dense(const struct inmo_log_shape *log)
+{
+    return inmo_log_density(log) >= 0.002 || log->interactions >= 50 * log->users;
+}
+
+/* The exponent of the temperature was found beside links, by which it is larger than without them. */
 static void take_inmo_lightgcn(const int *point, const struct inmo_log_shape *log,
                                struct inmo_train_options *options)
 {
-    (void)point;
     take_temperature(0.065, 0.5, log, options);
+    inmo_choice_set_count(&options->layers, point[0] == 1 && is_dense(log) ? 1 : 3);
 }
 
 static void take_inmo_mf(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
@@ -42,6 +51,10 @@ static void take_lightgcn(const int *point, const struct inmo_log_shape *log, st
     take_temperature(0.1, 0.3, log, options);
 }
 
-const struct inmo_choice inmo_choice_mf = {.take = take_mf}, inmo_choice_inmo_mf = {.take = take_inmo_mf},
-                         inmo_choice_lightgcn = {.take = take_lightgcn},
-                         inmo_choice_inmo_lightgcn = {.take = take_inmo_lightgcn};
+const struct inmo_choice inmo_choice_mf = {
+    .axes = 1, .count = {4}, .trials = 4, .epochs = 12, .margin = 0.05, .take = take_mf};
+/* After few epochs fewer layers are ahead by some per cent even where they end behind. */
+const struct inmo_choice inmo_choice_inmo_lightgcn = {
+    .axes = 1, .count = {2}, .trials = 2, .epochs = 6, .margin = 0.08, .take = take_inmo_lightgcn};
+const struct inmo_choice inmo_choice_inmo_mf = {.take = take_inmo_mf},
+                         inmo_choice_lightgcn = {.take = take_lightgcn};

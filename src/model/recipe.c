@@ -14,6 +14,7 @@ static void take_searched(struct inmo_train_options *options, const struct inmo_
     options->dim = fast->dim;
     options->walks = fast->walks;
     options->links = fast->links;
+    options->layers = fast->layers ? fast->layers : options->layers;
     options->prior = fast->links < 0 ? INMO_AUTO : 0; /* what is weighed is weighed together */
 }
 

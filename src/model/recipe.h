@@ -22,6 +22,7 @@ struct inmo_fast_recipe {
     double learning_rate, temperature, graph_dropout, l2;
     int dim;
     double walks, links;
+    int layers; /* 0: as in the paper */
 };
 
 /* All positives of a user at once against shared negatives, with a spectral start and few passes over the graph. */

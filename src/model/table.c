@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fast recipes. The numbers (learning rate, temperature, graph dropout, l2, dim, walks) come from a search by
- * validation on one split of Gowalla (docs/choices.md). MF, NGCF and IDCF do better pairwise. Backbones whose
- * representations are several times as wide as the embeddings use 64 dimensions. Only INMO-LGCN uses walks: other
- * models are compared as published. */
+/* Fast recipes. The numbers (learning rate, temperature, graph dropout, l2, dim, walks, links, layers) come from a
+ * search by validation on one split of Gowalla (docs/choices.md), or the log decides. MF, NGCF and IDCF do better
+ * pairwise. Backbones whose representations are several times as wide as the embeddings use 64 dimensions. Only
+ * INMO-LGCN uses walks and links: other models are compared as published. */
 #define LISTWISE inmo_recipe_listwise
 #define PAIRWISE inmo_recipe_pairwise
 
@@ -23,7 +23,7 @@ static const struct inmo_model_kind kinds[] = {
         .backbone = &inmo_backbone_lightgcn,
         .paper = {1e-3, 0, 0.3, 0, 0.01, "normal"},
         .amazon_book = {1e-3, 0, 0, 0, 0.01, "normal"},
-        .fast = {LISTWISE, 0.006, INMO_AUTO, 0, 0, 128, INMO_AUTO, INMO_AUTO},
+        .fast = {LISTWISE, 0.006, INMO_AUTO, 0, 0, 128, INMO_AUTO, INMO_AUTO, INMO_AUTO},
         .choice = &inmo_choice_inmo_lightgcn,
     },
     {

@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "base/text.h"
 #include "score/link_solve.h"
+#include "train/settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,12 +17,6 @@ static const struct {
     double ridge, share;
 } ridges[] = {{10, 0.3}, {30, 1}, {100, 1}, {300, 1}};
 enum { RIDGES = sizeof ridges / sizeof *ridges };
-
-/* A run of a few seconds takes the default's ridge, and fewer users decide on the weights. */
-static int is_hurried(const struct inmo_train_options *options)
-{
-    return options->max_seconds > 0 && options->max_seconds < 20;
-}
 
 /* Weights where there is no validation part to choose by. */
 enum { PLAIN_WALKS = 4 };
@@ -202,8 +197,9 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
 {
     const struct inmo_graph *graph = learner->bound->graph;
     double begin = inmo_now();
-    int compares = (options->link_ridge < 0 || options->link_popularity == INMO_AUTO) && !is_hurried(options) &&
-                   !(earlier && earlier->links > 0);
+    /* a run of a few seconds takes the default's ridge, and below fewer users decide on the weights */
+    int compares = (options->link_ridge < 0 || options->link_popularity == INMO_AUTO) &&
+                   !inmo_is_hurried(options) && !(earlier && earlier->links > 0);
     enum inmo_status status;
     *choice = (struct inmo_beside_choice){
         .rule = rule_of(options),
@@ -237,7 +233,7 @@ enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
     if (choice->chooses && with_prior && options->prior < 0 && !scorer->beside.prior)
         status = inmo_prior_make(scorer->graph, 0, &scorer->beside.prior, error);
     if (!status && choice->chooses)
-        status = inmo_validation_weigh(validation, is_hurried(options) ? INMO_WEIGH_USERS / 4 : most, scorer,
+        status = inmo_validation_weigh(validation, inmo_is_hurried(options) ? INMO_WEIGH_USERS / 4 : most, scorer,
                                        options->walks, options->links, options->prior, &choice->weights, error);
     if (status || choice->chooses)
         return status;

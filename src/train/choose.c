@@ -126,7 +126,8 @@ static struct inmo_train_options shorten(const struct climb *climb, const struct
     trial.epochs = at_most(options->epochs, choice->epochs);
     trial.dim = at_most(options->dim, choice->dim);
     trial.valid_users = options->valid_users ? at_most(options->valid_users, TRIAL_USERS) : TRIAL_USERS;
-    trial.eval_every = trial.epochs; /* once, at the end */
+    trial.eval_every = trial.epochs;             /* once, at the end */
+    trial.walks = trial.links = trial.prior = 0; /* weighed when there are vectors to weigh them by */
     trial.refit = "none";
     trial.checkpoint = NULL;
     trial.resume = 0;
@@ -170,7 +171,7 @@ static enum inmo_status try_point(struct climb *climb, const int *point, int *ah
     status = train_trial(climb, trial, error);
     if (status)
         return status;
-    *ahead = climb->trials == 0 || trial->score > climb->trial[climb->best].score;
+    *ahead = climb->trials == 0 || trial->score > climb->trial[climb->best].score * (1 + climb->choice->margin);
     if (*ahead)
         climb->best = climb->trials;
     climb->trials++;
@@ -192,6 +193,25 @@ static enum inmo_status go(struct climb *climb, int axis, int step, int *moved, 
         *moved |= ahead;
     }
     return status;
+}
+
+/* Whether the settings are the same at all points of the lattice: nothing is to be tried then. */
+static int is_settled(const struct climb *climb)
+{
+    const struct inmo_choice *choice = climb->choice;
+    struct inmo_train_options start = *climb->options;
+    choice->take(choice->start, &climb->log, &start);
+    for (int axis = 0; axis < choice->axes; axis++)
+        for (int at = 0; at < choice->count[axis]; at++) {
+            struct inmo_train_options other = *climb->options;
+            int point[INMO_CHOICE_AXES];
+            memcpy(point, choice->start, sizeof point);
+            point[axis] = at;
+            choice->take(point, &climb->log, &other);
+            if (memcmp(&other, &start, sizeof start) != 0)
+                return 0;
+        }
+    return 1;
 }
 
 static enum inmo_status climb_up(struct climb *climb, struct inmo_error *error)
@@ -263,7 +283,10 @@ static void tell(const struct climb *climb, const struct inmo_train_options *cho
         inmo_note(climb->hooks, INMO_NOTE, "chosen by validation in %d trials: %s", climb->trials, values);
     else if (values)
         inmo_note(climb->hooks, INMO_NOTE, "chosen by the log's size%s: %s",
-                  climb->choice->trials ? ", as there is no validation part" : "", values);
+                  is_settled(climb)                          ? ""
+                  : inmo_csr_count(&climb->data->valid) == 0 ? ", as there is no validation part"
+                                                             : ", as `max-seconds` leaves no time to try others",
+                  values);
     inmo_free(values);
 }
 
@@ -326,7 +349,8 @@ enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct in
     *climb = (struct climb){
         .choice = kind->choice, .data = data, .options = options, .hooks = hooks, .start = inmo_now()};
     status = measure(&data->train, &climb->log, error);
-    if (!status && kind->choice->trials > 0 && inmo_csr_count(&data->valid) > 0)
+    if (!status && inmo_csr_count(&data->valid) > 0 && !is_settled(climb) &&
+        (kind->system || !inmo_is_hurried(options)))
         status = climb_up(climb, error);
     if (!status) {
         if (climb->trials)

@@ -18,8 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A run of a few seconds does not refit. */
-static const double least_seconds = 20;
 /* A log that is trained on twice in a few seconds. */
 enum { FEW_INTERACTIONS = 1 << 17 };
 /* So many are enough to choose by; the vectors of a longer log are the better for the others. */
@@ -43,10 +41,9 @@ static int wants_validation(const struct inmo_model_kind *kind, const struct inm
 static const char *how_to_refit(const struct inmo_model_kind *kind, const struct inmo_train_options *options,
                                 int64_t interactions, int is_held_out)
 {
-    int hurried = options->max_seconds > 0 && options->max_seconds < least_seconds;
     if (strcmp(options->refit, "auto") != 0)
         return options->refit;
-    if (hurried)
+    if (inmo_is_hurried(options))
         return "none";
     if (is_held_out)
         return inmo_refits_by_graph(kind) && interactions > FEW_INTERACTIONS ? "graph" : "train";
@@ -250,6 +247,7 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
     if (!status)
         status = inmo_warm_open(pass.data, options, hooks, &warm, error);
     if (warm.model) {
+        resolved.layers = resolved.layers == INMO_AUTO ? warm.model->layers : resolved.layers;
         pass.data = pass.exported = &warm.data;
         if (pass.held_out > 0)
             pass.held_out = inmo_csr_count(&warm.data.valid);
@@ -261,8 +259,8 @@ enum inmo_status inmo_train(const struct inmo_dataset *data, const struct inmo_t
             how_to_refit(kind, options, inmo_csr_count(&pass.data->train) + validated, pass.held_out > 0);
     if (!status && pass.held_out > 0 && strcmp(resolved.refit, options->refit) != 0 &&
         strcmp(resolved.refit, "none") == 0)
-        inmo_note(hooks, INMO_NOTE, "`max-seconds` is below %g: what is held out stays out of the model (`refit`)",
-                  least_seconds);
+        inmo_note(hooks, INMO_NOTE, "`max-seconds` is below %d: what is held out stays out of the model (`refit`)",
+                  INMO_LEAST_SECONDS);
     if (!status && strcmp(resolved.refit, "none") != 0) {
         pass.exported = pass.held_out > 0 ? data : &joined;
         if (pass.held_out == 0)

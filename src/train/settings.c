@@ -20,7 +20,10 @@ static struct inmo_setting table[] = {
     {"model", 's', AT(model), 0, 0, NULL, "Model", "NAME",
      NULL}, /* choices and help come from the table of models, */
     {"dim", 'i', AT(dim), 1, 4096, "auto", "Model", "D", "Embedding size. auto: by the log's size (gf-cf)."},
-    {"layers", 'i', AT(layers), 0, 16, NULL, "Model", "K", "Graph layers (lightgcn, ngcf and imc models)."},
+    {"layers", 'i', AT(layers), 0, 16, "auto", "Model", "K",
+     "Graph layers (lightgcn, ngcf and imc models). auto: 3, or 1 on a dense log if that is clearly better in "
+     "short "
+     "trainings (inmo-lightgcn)."},
     {"user-templates", 'r', AT(user_templates), 1e-9, 1, NULL, "Model", "SHARE",
      "Share of users in training that are templates (inmo models) or have keys (idcf)."},
     {"item-templates", 'r', AT(item_templates), 1e-9, 1, NULL, "Model", "SHARE",
@@ -53,7 +56,7 @@ static struct inmo_setting table[] = {
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: maximum number of steps per epoch; with many users the batch grows. 0: no maximum."},
     {"l2", 'r', AT(l2), 0, 1e6, "auto", "Training", "LAMBDA",
-     "Weight of the squared norms. auto: chosen by validation (ials, ease) or by the log's size (mf)."},
+     "Weight of the squared norms. auto: chosen by validation (ials, ease, mf)."},
     {"l2-on", 's', AT(l2_on), 0, 0, "rows|pairs", "Training", "WHAT",
      "What the squared norms are of: the vectors of the batch's users and items, or the weighted vector of each "
      "pair, "

@@ -12,6 +12,13 @@ int32_t inmo_train_pretraining(const struct inmo_train_options *options);
  * train. */
 int inmo_train_setting_may_differ(const struct inmo_setting *setting, const struct inmo_train_options *options);
 
+/* A run that is to take fewer seconds (`max-seconds`) tries, weighs and refits less. */
+enum { INMO_LEAST_SECONDS = 20 };
+static inline int inmo_is_hurried(const struct inmo_train_options *options)
+{
+    return options->max_seconds > 0 && options->max_seconds < INMO_LEAST_SECONDS;
+}
+
 /* 1: the setting belongs to what is weighed beside the vectors when these are trained (beside_vectors.h). */
 int inmo_is_weighed(const struct inmo_setting *setting);
 

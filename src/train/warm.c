@@ -46,7 +46,8 @@ static enum inmo_status check(const char *path, const struct inmo_model *model,
                          "`dim`: found %d, which makes vectors of %d numbers, expected %d as in "
                          "%s (`from`)",
                          options->dim, dim, model->dim, path);
-    if (kind->backbone && kind->backbone->needs_all && model->layers != options->layers)
+    if (kind->backbone && kind->backbone->needs_all && model->layers != options->layers &&
+        options->layers != INMO_AUTO)
         return inmo_fail(error, INMO_USAGE, "`layers`: found %d, expected %d as in %s (`from`)", options->layers,
                          model->layers, path);
     return INMO_OK;
