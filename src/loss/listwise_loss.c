@@ -30,15 +30,17 @@ static enum inmo_status listwise_create(const struct inmo_loss_setup *setup, str
 {
     const struct inmo_train_options *options = setup->options;
     struct inmo_loss_state *state = inmo_alloc_zero(1, sizeof *state);
+    /* More draws than items are the same items again: they cost time and teach nothing (docs/choices.md). */
+    int32_t items = setup->graph->items, negatives = options->negatives < items ? options->negatives : items;
     enum inmo_status status;
     if (!state)
         return inmo_fail_memory(error, "the loss");
     state->seed = options->seed;
     status = inmo_sampler_check(setup->train, error);
     if (!status)
-        status = inmo_listwise_make(setup->graph, options->batch, options->least_steps, options->most_steps,
-                                    options->negatives, setup->width, options->temperature, options->l2,
-                                    &state->listwise, error);
+        status =
+            inmo_listwise_make(setup->graph, options->batch, options->least_steps, options->most_steps, negatives,
+                               setup->width, options->temperature, options->l2, &state->listwise, error);
     state->listwise.local = setup->local;
     state->listwise.all_users = setup->all_users;
     if (!status && setup->local)

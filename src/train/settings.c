@@ -110,7 +110,7 @@ static struct inmo_setting table[] = {
      "Spectral start: scale of the singular vectors."},
     {"loss", 's', AT(loss), 0, 0, NULL, "Training", "LOSS", NULL}, /* both from the table of losses */
     {"negatives", 'i', AT(negatives), 1, 1 << 20, NULL, "Training", "N",
-     "Negatives shared by the batch (softmax and listwise loss)."},
+     "Negatives shared by the batch (softmax and listwise loss; listwise: at most as many as there are items)."},
     {"bce-negatives", 'i', AT(bce_negatives), 1, 1000, NULL, "Training", "N",
      "Negatives per positive in the bce loss."},
     {"pretrain", 'i', AT(pretrain), 0, 1000000, NULL, "Training", "N",
