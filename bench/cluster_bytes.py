@@ -103,6 +103,7 @@ def rows(users, items, user, item, ranks):
 def predicted(folder, ranks, dim, negatives, batch):
     """Bytes that each rank sends in a step of inmo-lightgcn with the fast recipe and all templates."""
     users, items, user, item = interactions(folder)
+    negatives = min(negatives, items)
     (sent_items, sent_users), of_item = rows(users, items, user, item, ranks)
     steps = max(1, round(users / batch))
     in_batch, others, row = users / steps, ranks - 1, 4 * dim
@@ -125,7 +126,7 @@ def counted(program, folder, ranks, options):
             before = network.counters()
             done = subprocess.run(
                 network.mpirun(program, "train", folder, "-o", f"{scratch}/model", "--force", "-q", "--json", "--threads", "1",
-                               "--no-checkpoint", "--walks", "0", "--links", "0", "--order", "none", "--eval-every", "1000",
+                               "--layers", str(LAYERS), "--no-checkpoint", "--walks", "0", "--links", "0", "--order", "none", "--eval-every", "1000",
                                "--schedule", "constant", "--epochs", str(epochs), *options), capture_output=True, text=True)
             if done.returncode:
                 raise OSError(done.stderr)

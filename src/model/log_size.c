@@ -17,21 +17,22 @@ static void take_temperature(double large, double exponent, const struct inmo_lo
     inmo_choice_set(&options->temperature, inmo_choice_round(large * pow(smallness(log), exponent)));
 }
 
-/* A log of few items that everybody has many of wants ten times what its size says, so that is tried, too. */
-static void take_mf(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
-{
-    static const double multiple[] = {1, 3, 10, 30};
-    inmo_choice_set(&options->l2, inmo_choice_round(1e-3 * smallness(log) * multiple[point[0]]));
-}
-
-/* On a dense graph three layers leave little but the first singular directions. Sparse ones need them, and a trial
- * costs a sixth of a training, so one layer is tried on dense logs only. */
+/* Where trials are worth their time: sparse logs are alike in what they want. */
 static int is_dense(const struct inmo_log_shape *log)
 {
     return inmo_log_density(log) >= 0.002 || log->interactions >= 50 * log->users;
 }
 
-/* The exponent of the temperature was found beside links, by which it is larger than without them. */
+/* A log of few items that everybody has many of wants ten times what its size says. */
+static void take_mf(const int *point, const struct inmo_log_shape *log, struct inmo_train_options *options)
+{
+    static const double multiple[] = {1, 3, 10, 30};
+    inmo_choice_set(&options->l2,
+                    inmo_choice_round(1e-3 * smallness(log) * (is_dense(log) ? multiple[point[0]] : 1)));
+}
+
+/* On a dense graph three layers leave little but the first singular directions. The exponent of the temperature was
+ * found beside links, by which it is larger than without them. */
 static void take_inmo_lightgcn(const int *point, const struct inmo_log_shape *log,
                                struct inmo_train_options *options)
 {
@@ -51,8 +52,8 @@ static void take_lightgcn(const int *point, const struct inmo_log_shape *log, st
     take_temperature(0.1, 0.3, log, options);
 }
 
-const struct inmo_choice inmo_choice_mf = {
-    .axes = 1, .count = {4}, .trials = 4, .epochs = 12, .margin = 0.05, .take = take_mf};
+/* Whole trainings: after fewer epochs less is learned by heart, and a larger weight seems too good. */
+const struct inmo_choice inmo_choice_mf = {.axes = 1, .count = {4}, .trials = 4, .margin = 0.05, .take = take_mf};
 /* After few epochs fewer layers are ahead by some per cent even where they end behind. */
 const struct inmo_choice inmo_choice_inmo_lightgcn = {
     .axes = 1, .count = {2}, .trials = 2, .epochs = 6, .margin = 0.08, .take = take_inmo_lightgcn};

@@ -131,7 +131,8 @@ def test_odd_graphs(tmp_path, name, lines):
         assert filecmp.cmp(tmp_path / "one", tmp_path / "six", shallow=False), name
 
 
-RUN = ["--walks", "0", "--links", "0", "--epochs", "6", "--eval-every", "2", "--dim", "32", "--templates", "0.8"]
+# The depth is given: a fault is aimed at a place in the run itself, not in the trials before it.
+RUN = ["--layers", "3", "--walks", "0", "--links", "0", "--epochs", "6", "--eval-every", "2", "--dim", "32", "--templates", "0.8"]
 
 
 @pytest.fixture(scope="session")
