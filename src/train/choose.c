@@ -35,6 +35,7 @@ struct climb {
     struct trial trial[MOST_TRIALS];
     int trials, best; /* best: the trial that is ahead */
     double start;
+    double trial_seconds; /* of a trial, at most; 0: no limit */
 };
 
 /* Names of similarities; of the settings that are text only this one is chosen. */
@@ -133,7 +134,7 @@ static struct inmo_train_options shorten(const struct climb *climb, const struct
     trial.resume = 0;
     trial.from = NULL;
     trial.from_epochs = 0;
-    trial.max_seconds = 0;
+    trial.max_seconds = climb->trial_seconds;
     return trial;
 }
 
@@ -348,6 +349,8 @@ enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct in
         return inmo_fail_memory(error, "the settings");
     *climb = (struct climb){
         .choice = kind->choice, .data = data, .options = options, .hooks = hooks, .start = inmo_now()};
+    if (!kind->system) /* several trials of a long log must leave time for the training itself */
+        climb->trial_seconds = options->max_seconds / 8;
     status = measure(&data->train, &climb->log, error);
     if (!status && inmo_csr_count(&data->valid) > 0 && !is_settled(climb) &&
         (kind->system || !inmo_is_hurried(options)))
