@@ -337,5 +337,5 @@ int main(void)
         cmocka_unit_test(test_refused),
     };
     inmo_set_threads(1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

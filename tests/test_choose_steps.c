@@ -7,6 +7,7 @@
 #include "train/settings.h"
 
 #include <jansson.h>
+#include <unistd.h>
 
 static struct inmo_dataset *small_data(const char *split)
 {
@@ -143,7 +144,7 @@ static void test_depth_without_trials(void **state)
         options.max_seconds = n == 0 ? 0 : INMO_LEAST_SECONDS - 1;
         model = trained(data, &options);
         record = record_of(model);
-        assert_null(json_object_get(json_array_get(record, 0), "tried"));
+        assert_int_equal(json_array_size(json_object_get(json_array_get(record, 0), "tried")), 0);
         assert_int_equal(model->layers, n == 0 ? 2 : 3);
         json_decref(record);
         inmo_model_free(model);
@@ -153,6 +154,38 @@ static void test_depth_without_trials(void **state)
         inmo_choice_inmo_lightgcn.take(one, n == 0 ? &sparse : n == 1 ? &dense : &long_histories, &options);
         assert_int_equal(options.layers, n == 0 ? 3 : 1);
     }
+    inmo_dataset_free(data);
+}
+
+static int stop_later(void *context)
+{
+    return (*(int *)context)-- <= 0;
+}
+
+/* A run of a few seconds tries nothing. Interrupted and gone on with without a limit, it does not begin to. */
+static void test_resumed_with_more_time(void **state)
+{
+    struct inmo_dataset *data = small_data("70/10/20");
+    struct inmo_train_options options = quick_default();
+    struct inmo_error error = {0};
+    struct inmo_model *model = NULL;
+    json_t *record;
+    (void)state;
+    options.checkpoint = "checkpoint";
+    for (int polls = 20; access("checkpoint", F_OK) != 0; polls += 10) {
+        int left = polls;
+        struct inmo_hooks hooks = {.context = &left, .interrupted = stop_later};
+        options.max_seconds = INMO_LEAST_SECONDS - 1;
+        must_fail(inmo_train(data, &options, &hooks, &model, NULL, &error), INMO_INTERRUPTED, "");
+    }
+    options.max_seconds = 0;
+    options.resume = 1;
+    must(inmo_train(data, &options, NULL, &model, NULL, &error));
+    record = record_of(model);
+    assert_int_equal(model->layers, 3);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(record, 0), "tried")), 0);
+    json_decref(record);
+    inmo_model_free(model);
     inmo_dataset_free(data);
 }
 
@@ -195,10 +228,10 @@ static void test_mf_holds_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps_by_size), cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_depth_is_kept), cmocka_unit_test(test_depth_without_trials),
-        cmocka_unit_test(test_mf_holds_back),
+        cmocka_unit_test(test_steps_by_size),          cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_depth_is_kept),          cmocka_unit_test(test_depth_without_trials),
+        cmocka_unit_test(test_resumed_with_more_time), cmocka_unit_test(test_mf_holds_back),
     };
     inmo_set_threads(1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

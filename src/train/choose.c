@@ -1,7 +1,8 @@
 /* choose.c - see choose.h. The climb starts at the model's starting point and goes along one axis of the lattice
- * after the other, in the direction that is better, until no step is. A trial is a training like any other, with
- * few epochs and a sample of users to validate on; all trials have the same seed, so the same start, and the same
- * sample. What is chosen depends on scores and counts, never on the clock, unless `max-seconds` ends the climb. */
+ * after the other, in the direction that is better, until no step is. A trial is a training like any other, mostly
+ * with few epochs, and with a sample of users to validate on; all trials have the same seed, so the same start, and
+ * the same sample. What is chosen depends on scores and counts, never on the clock, unless `max-seconds` ends the
+ * climb or a trial. */
 #include "train/choose.h"
 
 #include "base/json.h"
@@ -146,7 +147,7 @@ static enum inmo_status train_trial(const struct climb *climb, struct trial *tri
     struct inmo_model *model = NULL;
     enum inmo_status status;
     status = inmo_train(climb->data, &options, &quiet, &model, &report, error);
-    trial->score = status ? -INFINITY : report.best_score;
+    trial->score = status || !isfinite(report.best_score) ? -INFINITY : report.best_score;
     inmo_model_free(model);
     return status == INMO_NUMERIC ? INMO_OK : status; /* settings that do not work are merely worse than others */
 }
@@ -219,6 +220,8 @@ static enum inmo_status climb_up(struct climb *climb, struct inmo_error *error)
 {
     int moved = 0;
     enum inmo_status status = try_point(climb, climb->choice->start, &moved, error);
+    if (climb->trial_seconds > 0 && climb->trial[0].score == -INFINITY)
+        moved = climb->trials = 0; /* its time was up before it was validated, as that of others would be */
     while (!status && moved) {
         moved = 0;
         for (int axis = 0; axis < climb->choice->axes && !status; axis++) {
@@ -286,6 +289,7 @@ static void tell(const struct climb *climb, const struct inmo_train_options *cho
         inmo_note(climb->hooks, INMO_NOTE, "chosen by the log's size%s: %s",
                   is_settled(climb)                          ? ""
                   : inmo_csr_count(&climb->data->valid) == 0 ? ", as there is no validation part"
+                  : climb->options->from                     ? ", as there is an earlier model"
                                                              : ", as `max-seconds` leaves no time to try others",
                   values);
     inmo_free(values);
@@ -334,6 +338,7 @@ enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct in
                              struct inmo_train_options *chosen, char **note, struct inmo_error *error)
 {
     struct climb *climb = NULL;
+    int settled = 0;
     enum inmo_status status = INMO_OK;
     *chosen = *options;
     if (inmo_choice_open(options))
@@ -352,8 +357,9 @@ enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct in
     if (!kind->system) /* several trials of a long log must leave time for the training itself */
         climb->trial_seconds = options->max_seconds / 8;
     status = measure(&data->train, &climb->log, error);
-    if (!status && inmo_csr_count(&data->valid) > 0 && !is_settled(climb) &&
-        (kind->system || !inmo_is_hurried(options)))
+    settled = is_settled(climb);
+    if (!status && inmo_csr_count(&data->valid) > 0 && !settled &&
+        (kind->system || (!inmo_is_hurried(options) && !options->from)))
         status = climb_up(climb, error);
     if (!status) {
         if (climb->trials)
@@ -361,8 +367,8 @@ enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct in
         else
             inmo_choice_start(kind, &climb->log, chosen);
         /* Of a model by steps, what follows from the log's size is a setting like any other: the configuration has
-         * it. */
-        *note = kind->system || climb->trials ? write_note(climb, chosen) : inmo_copy_string("");
+         * it. But where there was something to try, a resumed run must not try it, even if it has more time. */
+        *note = kind->system || !settled ? write_note(climb, chosen) : inmo_copy_string("");
         status = *note ? INMO_OK : inmo_fail_memory(error, "the settings");
     }
     if (!status)

@@ -13,7 +13,8 @@ void inmo_choice_start(const struct inmo_model_kind *kind, const struct inmo_log
 /* Replaces every INMO_AUTO by what the first object of a training record says was chosen, if it says so. */
 void inmo_choice_recall(const char *record, struct inmo_train_options *chosen);
 /* Sets *chosen to the options with every INMO_AUTO replaced, and *note to what was tried: the first object of the
- * training record, or "" if nothing was open. The caller frees it. */
+ * training record, or "" if there was nothing to try (of a model by steps) or nothing was open. The caller frees
+ * it. */
 enum inmo_status inmo_choose(const struct inmo_model_kind *kind, const struct inmo_dataset *data,
                              const struct inmo_train_options *options, const struct inmo_hooks *hooks,
                              struct inmo_train_options *chosen, char **note, struct inmo_error *error);

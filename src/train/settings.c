@@ -56,7 +56,8 @@ static struct inmo_setting table[] = {
     {"most-steps", 'i', AT(most_steps), 0, 1 << 20, NULL, "Training", "N",
      "Listwise loss: maximum number of steps per epoch; with many users the batch grows. 0: no maximum."},
     {"l2", 'r', AT(l2), 0, 1e6, "auto", "Training", "LAMBDA",
-     "Weight of the squared norms. auto: chosen by validation (ials, ease, mf)."},
+     "Weight of the squared norms. auto: chosen by validation (ials, ease; mf on dense logs, on others by the "
+     "log's size)."},
     {"l2-on", 's', AT(l2_on), 0, 0, "rows|pairs", "Training", "WHAT",
      "What the squared norms are of: the vectors of the batch's users and items, or the weighted vector of each "
      "pair, "

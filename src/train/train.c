@@ -276,7 +276,7 @@ enum inmo_status inmo_train_once(const struct inmo_train_pass *pass, struct inmo
     trainer->best_score = NAN;
     trainer->final_loss = NAN;
     trainer->before = pass->before;
-    status = inmo_choose(run.kind, data, options, hooks, &run.options, &trainer->record, error);
+    status = inmo_choose(run.kind, data, options, pass->asked, &run.options, &trainer->record, error);
     if (status)
         goto done;
     if (run.warm->model)
