@@ -463,8 +463,8 @@ struct inmo_train_options {
     const char *start;         /* random|spectral: initial templates at random or from a truncated SVD */
     double start_scale;        /* spectral: scale of the initial embeddings */
     const char *loss;          /* bpr|softmax|listwise|bce|directau */
-    int negatives;             /* softmax, listwise: uniform negatives that the whole batch shares; listwise: at most
-                                  as many as there are items */
+    int negatives;             /* softmax, listwise: uniform negatives that the whole batch shares; listwise has at
+                                  most as many as items */
     int bce_negatives;         /* bce: negatives of each positive; default 4 */
     int pretrain;              /* neumf: epochs that each half is first trained alone, before the epochs */
     double temperature;        /* softmax: scores are divided by this; mult-vae: factor of the divergence;
