@@ -127,7 +127,8 @@ def counted(program, folder, ranks, options):
             done = subprocess.run(
                 network.mpirun(program, "train", folder, "-o", f"{scratch}/model", "--force", "-q", "--json", "--threads", "1",
                                "--layers", str(LAYERS), "--no-checkpoint", "--walks", "0", "--links", "0", "--order", "none",
-                               "--eval-every", "1000", "--schedule", "constant", "--epochs", str(epochs), *options), capture_output=True, text=True)
+                               "--eval-every", "1000", "--schedule", "constant", "--epochs", str(epochs), *options),
+                capture_output=True, text=True)
             if done.returncode:
                 raise OSError(done.stderr)
             runs.append(([new["tx"]["bytes"] - old["tx"]["bytes"] for old, new in zip(before, network.counters())],

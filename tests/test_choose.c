@@ -1,17 +1,12 @@
 /* test_choose.c - settings that training chooses by itself: what is tried, what is kept, what is written down; and
  * that a setting which is given stays. */
-#include "support.h"
+#include "choosing.h"
 
 #include "base/setting.h"
 #include "train/choose.h"
 #include "train/settings.h"
 
 #include <jansson.h>
-
-static struct inmo_dataset *small_data(const char *split)
-{
-    return grouped_dataset(60, 90, 12, split);
-}
 
 static struct inmo_train_options ials(void)
 {
@@ -20,16 +15,6 @@ static struct inmo_train_options ials(void)
     must(inmo_train_options_init(&options, "ials", NULL, &error));
     options.dim = 8;
     return options;
-}
-
-static json_t *record_of(const struct inmo_model *model)
-{
-    struct inmo_model_info info;
-    json_t *record;
-    inmo_model_info(model, &info);
-    record = json_loads(info.record, 0, NULL);
-    assert_true(json_is_array(record));
-    return record;
 }
 
 static double setting_of(const struct inmo_model *model, const char *name)
@@ -152,12 +137,6 @@ static void test_no_validation(void **state)
 }
 
 /* Hooks that stop after so many polls. */
-static int stop_later(void *context)
-{
-    int *left = context;
-    return --*left < 0;
-}
-
 /* A run that is interrupted wherever it is, in a trial or later, and resumed gives the same file. */
 static void test_resumed(void **state)
 {

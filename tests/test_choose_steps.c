@@ -1,6 +1,6 @@
 /* test_choose_steps.c - what models trained by steps choose by the log's size and shape, and by short trainings:
  * depth, temperature, and how much is held back. */
-#include "support.h"
+#include "choosing.h"
 
 #include "base/random.h"
 #include "train/choose.h"
@@ -8,21 +8,6 @@
 
 #include <jansson.h>
 #include <unistd.h>
-
-static struct inmo_dataset *small_data(const char *split)
-{
-    return grouped_dataset(60, 90, 12, split);
-}
-
-static json_t *record_of(const struct inmo_model *model)
-{
-    struct inmo_model_info info;
-    json_t *record;
-    inmo_model_info(model, &info);
-    record = json_loads(info.record, 0, NULL);
-    assert_true(json_is_array(record));
-    return record;
-}
 
 /* Models by steps: what is held back on a small log is not on a large one, and numbers that are given stay. */
 static void test_steps_by_size(void **state)
@@ -108,8 +93,7 @@ static void test_depth(void **state)
     inmo_dataset_free(data);
 }
 
-/* A second pass, which has no validation part, has the depth that the first chose: that of the twin, which was
- * given it. */
+/* A second pass, which has no validation part, has the depth that the first chose. */
 static void test_depth_is_kept(void **state)
 {
     struct inmo_dataset *data = small_data("70/10/20");
@@ -155,11 +139,6 @@ static void test_depth_without_trials(void **state)
         assert_int_equal(options.layers, n == 0 ? 3 : 1);
     }
     inmo_dataset_free(data);
-}
-
-static int stop_later(void *context)
-{
-    return (*(int *)context)-- <= 0;
 }
 
 /* A run of a few seconds tries nothing. Interrupted and gone on with without a limit, it does not begin to. */

@@ -1,7 +1,7 @@
 /* log_size.c - settings that follow the size and the shape of the log, for models trained by steps. On a small log
  * the same steps go over the same interactions more often, and what is learned by heart there must be held back: by
  * a higher temperature of the listwise loss, or by larger weights of the norms. The rules were found by validation
- * on logs of 36,000 to 706,000 interactions (docs/choices.md). Where a rule is not enough, short trainings are
+ * on logs of 36,000 to 706,000 interactions (docs/choices.md). Where a rule is not enough, trainings are
  * compared. */
 #include "model/choice.h"
 
@@ -17,7 +17,7 @@ static void take_temperature(double large, double exponent, const struct inmo_lo
     inmo_choice_set(&options->temperature, inmo_choice_round(large * pow(smallness(log), exponent)));
 }
 
-/* Where trials are worth their time: sparse logs are alike in what they want. */
+/* Where trials are worth their time (docs/choices.md). */
 static int is_dense(const struct inmo_log_shape *log)
 {
     return inmo_log_density(log) >= 0.002 || log->interactions >= 50 * log->users;
