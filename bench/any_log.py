@@ -4,7 +4,8 @@
     bench/any_log.py DATA OUT [--inmo PROGRAM] [--system NAME ...] [--data NAME ...] [--split N ...] [--jobs N] [--finished]
 
 DATA has the logs (lastfm.tsv.zst, ...), OUT keeps prepared data, models and results: the same command goes on where it
-stopped. A system is a model, or a way to train the default (WAYS). Settings were chosen on validation parts of split 11,
+stopped. --data names logs of DATA, those of COLUMNS by default; the columns of others are detected. A system is a model, or
+a way to train the default (WAYS). Settings were chosen on validation parts of split 11,
 so splits 2, 3 and 4 are for judging. docs/results.md has the tables under "Good on any log"."""
 import argparse
 import concurrent.futures
@@ -47,7 +48,7 @@ def run(*command):
 def prepared(asked, name, split):
     folder = asked.out / f"{name}-{split}"
     if not folder.exists():
-        columns = COLUMNS[name]
+        columns = COLUMNS.get(name)
         run(asked.inmo, "prepare", asked.logs / f"{name}.tsv.zst", "-o", folder, "--split", "70/10/20", "--by", "random",
             "--seed", split, "-q", *(["--columns", columns] if columns else []))
     return folder
@@ -99,7 +100,7 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--inmo", default="build/inmo")
     parser.add_argument("--system", nargs="+", default=SYSTEMS)
-    parser.add_argument("--data", nargs="+", default=list(COLUMNS), choices=list(COLUMNS))
+    parser.add_argument("--data", nargs="+", default=list(COLUMNS), metavar="NAME")
     parser.add_argument("--split", nargs="+", type=int, default=[2, 3, 4])
     parser.add_argument("--jobs", type=int, default=1, help="trainings at once, which share the processors")
     parser.add_argument("--finished", action="store_true", help="print what there is, train nothing")

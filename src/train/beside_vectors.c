@@ -6,189 +6,14 @@
 #include "base/threads.h"
 #include "base/text.h"
 #include "score/link_solve.h"
+#include "train/compare_links.h"
 #include "train/settings.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Ridges to choose from, with the share of an item's own weight; found on logs of several shapes
- * (docs/choices.md). */
-static const struct {
-    double ridge, share;
-} ridges[] = {{10, 0.3}, {30, 1}, {100, 1}, {300, 1}};
-enum { RIDGES = sizeof ridges / sizeof *ridges };
-
 /* Weights where there is no validation part to choose by. */
 enum { PLAIN_WALKS = 4 };
-
-/* Exponents of an item's popularity in its links that are compared with that of the vectors, which stays unless one
- * of them is better by so many standard errors of the difference. */
-static const double exponents[] = {-0.2, -0.1, 0};
-enum { EXPONENTS = sizeof exponents / sizeof *exponents };
-static const double standard_errors = 3; /* up to eight are compared */
-
-/* A ridge that is given gets the share that it would have if it had been chosen. */
-static struct inmo_link_rule rule_of(const struct inmo_train_options *options)
-{
-    struct inmo_link_rule rule = inmo_link_rule_default(
-        options->link_popularity == INMO_AUTO ? options->popularity : options->link_popularity);
-    rule.k = options->link_neighbours;
-    if (options->link_ridge > 0) {
-        rule.ridge = options->link_ridge;
-        rule.share = rule.ridge <= ridges[0].ridge ? ridges[0].share : rule.share;
-    }
-    return rule;
-}
-
-/* Links that were solved without regard to popularity, and what they are compared by. */
-struct comparison {
-    const struct inmo_graph *graph;
-    const struct inmo_validation *validation;
-    const struct inmo_scorer *scorer;
-    float *factor;  // (items) of an item's links
-    float *weight;  // those of the links that are compared
-    float *ndcg, *best,
-        *stays;  // (users) of the links just compared, the best ones, and those by the vectors' exponent
-    int32_t users;
-};
-
-static void comparison_free(struct comparison *comparison)
-{
-    inmo_free(comparison->stays);
-    inmo_free(comparison->best);
-    inmo_free(comparison->ndcg);
-    inmo_free(comparison->weight);
-    inmo_free(comparison->factor);
-}
-
-static int comparison_make(struct comparison *comparison, int64_t links)
-{
-    comparison->factor = inmo_alloc((size_t)comparison->graph->items, sizeof(float));
-    comparison->weight = inmo_alloc((size_t)links, sizeof(float));
-    comparison->ndcg = inmo_alloc(INMO_WEIGH_USERS, sizeof(float));
-    comparison->best = inmo_alloc(INMO_WEIGH_USERS, sizeof(float));
-    comparison->stays = inmo_alloc(INMO_WEIGH_USERS, sizeof(float));
-    return comparison->factor && comparison->weight && comparison->ndcg && comparison->best && comparison->stays
-               ? 0
-               : -1;
-}
-
-/* The factors that inmo_links_solve has for this exponent. */
-static void set_factors(const struct comparison *comparison, double exponent)
-{
-    const struct inmo_graph *graph = comparison->graph;
-    for (int32_t i = 0; i < graph->items; i++)
-        comparison->factor[i] = (float)pow(inmo_graph_strength(graph, graph->users + i), exponent);
-}
-
-static void scale(const struct comparison *comparison, const struct inmo_links *links, float *weight)
-{
-    for (int64_t e = 0; e < inmo_links_count(links); e++)
-        weight[e] = links->weight[e] * comparison->factor[links->item[e]];
-}
-
-/* Ranks by the links alone. Replaces *ridge by n, and the users' scores in best, if they are better than before. */
-static enum inmo_status compare(struct comparison *comparison, const struct inmo_links *links, int n, int *ridge,
-                                double *highest, float *best, struct inmo_error *error)
-{
-    struct inmo_links scaled = *links;
-    double sum = 0;
-    enum inmo_status status;
-    scaled.weight = comparison->weight;
-    scale(comparison, links, comparison->weight);
-    status = inmo_validation_links_ndcg(comparison->validation, comparison->scorer, &scaled, comparison->ndcg,
-                                        &comparison->users, error);
-    for (int32_t u = 0; !status && u < comparison->users; u++)
-        sum += comparison->ndcg[u];
-    if (!status && (*ridge < 0 || sum > *highest)) {
-        *ridge = n;
-        *highest = sum;
-        memcpy(best, comparison->ndcg, (size_t)comparison->users * sizeof *best);
-    }
-    return status;
-}
-
-/* Whether the best links are better than those by the vectors' exponent by more than chance. */
-static int is_clear(const struct comparison *comparison)
-{
-    double sum = 0, squares = 0, users = comparison->users;
-    for (int32_t u = 0; u < comparison->users; u++) {
-        double difference = (double)comparison->best[u] - comparison->stays[u];
-        sum += difference;
-        squares += difference * difference;
-    }
-    return sum > standard_errors * sqrt(fmax(squares - sum * sum / users, 0));
-}
-
-/* The ridge, and the exponent unless it is given, by the links alone. */
-static enum inmo_status choose_links(const struct inmo_train_options *options, struct comparison *comparison,
-                                     struct inmo_links *const *links, int count, int *ridge, double *exponent,
-                                     struct inmo_error *error)
-{
-    int is_open = options->link_popularity == INMO_AUTO, other = -1;
-    double highest = 0, highest_other = 0, chosen = 0;
-    enum inmo_status status = INMO_OK;
-    *exponent = is_open ? options->popularity : options->link_popularity;
-    *ridge = -1;
-    set_factors(comparison, *exponent);
-    for (int n = 0; n < count && !status; n++)
-        status = compare(comparison, links[n], n, ridge, &highest, comparison->stays, error);
-    for (int e = 0; e < EXPONENTS && is_open && !status; e++) {
-        double before = highest_other;
-        if (exponents[e] == *exponent)
-            continue;
-        set_factors(comparison, exponents[e]);
-        for (int n = 0; n < count && !status; n++)
-            status = compare(comparison, links[n], n, &other, &highest_other, comparison->best, error);
-        chosen = highest_other > before ? exponents[e] : chosen;
-    }
-    if (!status && other >= 0 && is_clear(comparison)) {
-        *ridge = other;
-        *exponent = chosen;
-    }
-    return status;
-}
-
-static enum inmo_status solve_best(const struct inmo_train_options *options, const struct inmo_graph *graph,
-                                   const struct inmo_validation *validation, const struct inmo_hooks *hooks,
-                                   struct inmo_scorer *scorer, struct inmo_link_rule *chosen,
-                                   struct inmo_error *error)
-{
-    struct comparison comparison = {.graph = graph, .validation = validation, .scorer = scorer};
-    struct inmo_link_rule rule[RIDGES];
-    struct inmo_links *links[RIDGES] = {NULL};
-    int count = options->link_ridge > 0 ? 1 : RIDGES, best = 0;
-    double exponent = 0;
-    int64_t most = 0;
-    enum inmo_status status;
-    for (int n = 0; n < count; n++) {
-        rule[n] = rule_of(options);
-        rule[n].popularity = 0;
-        if (count > 1) {
-            rule[n].ridge = ridges[n].ridge;
-            rule[n].share = ridges[n].share;
-        }
-    }
-    status = inmo_links_solve_all(graph, rule, count, NULL, hooks, links, error);
-    for (int n = 0; n < count && !status; n++)
-        most = inmo_links_count(links[n]) > most ? inmo_links_count(links[n]) : most;
-    if (!status && comparison_make(&comparison, most) != 0)
-        status = inmo_fail_memory(error, "the links between items");
-    if (!status)
-        status = choose_links(options, &comparison, links, count, &best, &exponent, error);
-    if (!status) {
-        *chosen = rule[best];
-        chosen->popularity = exponent;
-        set_factors(&comparison, exponent);
-        scale(&comparison, links[best], (float *)links[best]->weight);
-        scorer->beside.links = links[best];
-        links[best] = NULL;
-    }
-    comparison_free(&comparison);
-    for (int n = 0; n < count; n++)
-        inmo_links_free(links[n]);
-    return status;
-}
 
 enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
                                    const struct inmo_model *earlier, const struct inmo_validation *validation,
@@ -202,7 +27,7 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
                    !inmo_is_hurried(options) && !(earlier && earlier->links > 0);
     enum inmo_status status;
     *choice = (struct inmo_beside_choice){
-        .rule = rule_of(options),
+        .rule = inmo_link_rule_of(options),
         .chooses = validation && (options->walks < 0 || options->links < 0),
         .weights = {options->walks < 0 ? PLAIN_WALKS : options->walks, options->links < 0 ? 0 : options->links,
                     options->prior < 0 ? 0 : options->prior, 0},
@@ -215,10 +40,17 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
         choice->rule.popularity = earlier->link_rule.popularity;
     if (options->links == 0 || !validation)
         return INMO_OK;
-    if (compares)
-        status = solve_best(options, graph, validation, hooks, scorer, &choice->rule, error);
-    else
+    if (compares) {
+        struct inmo_link_pair pair;
+        status = inmo_links_compare(options, graph, validation, scorer, hooks, &pair, error);
+        scorer->beside.links = pair.links;
+        if (!status)
+            choice->rule = pair.rule;
+        choice->other = pair.other;
+        choice->other_weight = pair.other_weight;
+    } else {
         status = inmo_links_solve(graph, &choice->rule, NULL, hooks, &scorer->beside.links, error);
+    }
     choice->seconds = inmo_now() - begin;
     choice->seconds_alone = choice->seconds * (compares ? 0.6 : 1); /* comparing the items is most of the work */
     return status;
@@ -240,6 +72,43 @@ enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
     if (scorer->beside.links)
         scorer->beside.links->factor = (float)options->links;
     return INMO_OK;
+}
+
+/* Swaps the links' weights and the rules that they are solved by. */
+static void swap_links(struct inmo_links *links, struct inmo_beside_choice *choice)
+{
+    struct inmo_link_rule rule = choice->rule;
+    float *weight = (float *)links->weight;
+    int64_t count = inmo_links_count(links);
+    choice->rule = choice->other;
+    choice->other = rule;
+    for (int64_t e = 0; e < count; e++) {
+        float kept = weight[e];
+        weight[e] = choice->other_weight[e];
+        choice->other_weight[e] = kept;
+    }
+}
+
+enum inmo_status inmo_beside_choose_links(const struct inmo_train_options *options,
+                                          const struct inmo_validation *validation, struct inmo_scorer *scorer,
+                                          struct inmo_beside_choice *choice, struct inmo_error *error)
+{
+    double first;
+    enum inmo_status status;
+    if (!choice->chooses || !choice->other_weight)
+        return INMO_OK;
+    status = inmo_beside_weigh(options, validation, INMO_WEIGH_USERS, 0, scorer, choice, error);
+    first = choice->weights.ndcg;
+    if (!status) {
+        swap_links(scorer->beside.links, choice);
+        status = inmo_beside_weigh(options, validation, INMO_WEIGH_USERS, 0, scorer, choice, error);
+        choice->swapped = choice->weights.ndcg > first;
+        if (!choice->swapped)
+            swap_links(scorer->beside.links, choice);
+    }
+    inmo_free(choice->other_weight);
+    choice->other_weight = NULL;
+    return status;
 }
 
 enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,

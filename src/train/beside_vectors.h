@@ -8,15 +8,18 @@
 
 /* What was decided about them. */
 struct inmo_beside_choice {
-    struct inmo_link_rule rule; /* of the links */
-    int chooses;                /* 1: a weight is chosen by validation */
+    struct inmo_link_rule rule;  /* of the links */
+    struct inmo_link_rule other; /* and another, for which there are weights of the same links */
+    float *other_weight;         // (links) NULL: there is no other
+    int swapped;                 /* 1: epochs were judged by the links that are the other ones now */
+    int chooses;                 /* 1: a weight is chosen by validation */
     struct inmo_weights weights;
     double seconds;       /* that choosing and solving links took at the start */
     double seconds_alone; /* that solving them by the chosen ridge alone will take, roughly */
 };
 
 /* Solves the links, by the ridge and the exponent of popularity that the options give, those of the earlier model
- * of a warm start (may be NULL), or the ones that rank best by themselves, into the scorer.
+ * of a warm start (may be NULL), or the ones that rank best by themselves (compare_links.h), into the scorer.
  * Without a validation part: nothing yet. */
 enum inmo_status inmo_beside_start(const struct inmo_train_options *options, const struct inmo_learner *learner,
                                    const struct inmo_model *earlier, const struct inmo_validation *validation,
@@ -28,6 +31,11 @@ enum inmo_status inmo_beside_weigh(const struct inmo_train_options *options,
                                    const struct inmo_validation *validation, int32_t most, int with_prior,
                                    struct inmo_scorer *scorer, struct inmo_beside_choice *choice,
                                    struct inmo_error *error);
+/* Keeps those of two rules by which the whole score is better, with the scorer's vectors and weights of its own for
+ * each. Does nothing if there is only one. */
+enum inmo_status inmo_beside_choose_links(const struct inmo_train_options *options,
+                                          const struct inmo_validation *validation, struct inmo_scorer *scorer,
+                                          struct inmo_beside_choice *choice, struct inmo_error *error);
 /* Replaces what was to be chosen in the options, says so to the hooks, and writes it into the record (choose.h). */
 enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,
                                   const struct inmo_hooks *hooks, char **record, struct inmo_error *error);

@@ -24,9 +24,12 @@ static enum inmo_status weigh_best(struct inmo_run *run, struct inmo_error *erro
         inmo_learner_copy(trainer->learner, trainer->best, trainer->learner->block.parameter);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
     if (!status)
+        status = inmo_beside_choose_links(options, run->validation, &run->scorer, &run->beside, error);
+    if (!status)
         status = inmo_beside_weigh(options, run->validation, users, 1, &run->scorer, &run->beside, error);
-    if (!status && options->prior < 0 && run->beside.weights.prior > 0 && trainer->best_epoch >= 0)
-        trainer->best_score = run->beside.weights.ndcg; /* epochs are judged without a prior */
+    if (!status && trainer->best_epoch >= 0 &&
+        (run->beside.swapped || (options->prior < 0 && run->beside.weights.prior > 0)))
+        trainer->best_score = run->beside.weights.ndcg; /* epochs were judged without a prior, by other links */
     return status;
 }
 

@@ -119,6 +119,7 @@ enum inmo_status inmo_run_set_up(struct inmo_run *run, struct inmo_error *error)
 void inmo_run_tear_down(struct inmo_run *run)
 {
     inmo_scorer_close(&run->scorer);
+    inmo_free(run->beside.other_weight);
     inmo_validation_free(run->validation);
     inmo_free(run->trainer.record);
     inmo_free(run->trainer.best);

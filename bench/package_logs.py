@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Real logs that every Debian machine has, none of them a shop's: user and item, tab-separated.
+
+    bench/package_logs.py OUT
+
+depends   packages, and the packages that each depends on or recommends (from apt's lists)
+tags      packages, and what their debtags say of them: a thousand items, some very frequent
+manual    manual pages in section 1 and 8 that are installed, and the words of each: dense, a hundred words a page
+
+Users have five items or more. The numbers follow the machine: another release, other packages. docs/choices.md says what they
+were used for."""
+import argparse
+import collections
+import gzip
+import pathlib
+import re
+import subprocess
+
+LEAST, MANY = 5, 0.2                        # items of a user; share of the pages beyond which a word says nothing
+
+
+def packages():
+    """Each package of apt's lists once, as its fields."""
+    text = subprocess.run(["apt-cache", "dumpavail"], check=True, capture_output=True, text=True, errors="replace").stdout
+    found = {}
+    for paragraph in text.split("\n\n"):
+        fields = dict(re.findall(r"^([A-Za-z-]+): *((?:.*)(?:\n .*)*)", paragraph, re.M))
+        if "Package" in fields:
+            found[fields["Package"]] = fields
+    return found
+
+
+def listed(text):
+    """Names in "a (>= 1), b | c"."""
+    return {name.split("(")[0].split(":")[0].strip() for some in text.split(",") for name in some.split("|")} - {""}
+
+
+def depends():
+    return {name: listed(fields.get("Depends", "") + "," + fields.get("Recommends", ""))
+            for name, fields in packages().items()}
+
+
+def tags():
+    return {name: {tag.strip() for tag in fields.get("Tag", "").replace("\n", " ").split(",")} - {""}
+            for name, fields in packages().items()}
+
+
+def manual():
+    pages = {}
+    for file in sorted(pathlib.Path("/usr/share/man").glob("man[18]/*.gz")):
+        if not file.is_symlink():
+            text = gzip.decompress(file.read_bytes()).decode(errors="replace")
+            lines = [line for line in text.splitlines() if not line.startswith((".\\\"", "'"))]
+            pages[file.name] = set(re.findall(r"\b[a-z]{4,}\b", " ".join(lines)))
+    count = collections.Counter(word for words in pages.values() for word in words)
+    return {page: {word for word in words if count[word] <= MANY * len(pages)} for page, words in pages.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=pathlib.Path)
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    for make in (depends, tags, manual):
+        log = {user: items for user, items in make().items() if len(items) >= LEAST}
+        lines = [f"{user}\t{item}\n" for user in sorted(log) for item in sorted(log[user])]
+        (out / f"{make.__name__}.tsv").write_text("".join(lines))
+        print(f"{make.__name__}: {len(log)} users, {len(set().union(*log.values()))} items, {len(lines)} interactions")
+
+
+if __name__ == "__main__":
+    main()
