@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Logs of shapes that the real ones do not have, drawn by seed 5: user and item, tab-separated.
 
     bench/made_logs.py OUT

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Is the test part of a log with a split column like a random part of its training part?
 
     bench/nearness.py LOG [--column N]           # LOG: user, item, ..., split (0 train, 1 test), tab-separated, .zst

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Real logs that every Debian machine has, none of them a shop's: user and item, tab-separated.
 
     bench/package_logs.py OUT

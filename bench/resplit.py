@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """A log with a split column, for decisions that must not see a test part: user, item, 0 (train) or 1 (test).
 
     bench/resplit.py LOG [--by random|time] [--rating-column N] [--time-column N] >OUT.tsv

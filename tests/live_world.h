@@ -105,6 +105,23 @@ static inline int same_lists(const struct inmo_list *a, const struct inmo_list *
     return same;
 }
 
+/* The same but for rounding: a product through BLAS may add in another order when it has more rows, and items that
+ * are then equal may change places. */
+static inline int alike_lists(const struct inmo_list *a, const struct inmo_list *b)
+{
+    int alike = a->count == b->count && a->fallback == b->fallback;
+    for (size_t n = 0; alike && n < a->count; n++) {
+        const struct inmo_entry *other = entry_named(b, a->entry[n].id);
+        double tolerance = 1e-5 * (1 + fabs(a->entry[n].score));
+        alike = fabs(a->entry[n].score - b->entry[n].score) <= tolerance;
+        if (other)
+            alike = alike && fabs(a->entry[n].score - other->score) <= tolerance;
+        else /* only at the end of a list */
+            alike = alike && fabs(a->entry[n].score - a->entry[a->count - 1].score) <= tolerance;
+    }
+    return alike;
+}
+
 /* Leaves out the items that the model was not trained on. */
 static inline void drop_new(const struct inmo_model *model, struct inmo_list *list)
 {

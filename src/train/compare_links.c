@@ -15,8 +15,8 @@ static const struct {
 } ridges[] = {{10, 0.3}, {30, 1}, {100, 1}, {300, 1}};
 enum { RIDGES = sizeof ridges / sizeof *ridges };
 
-/* Exponents of an item's popularity in its links that are compared with that of the vectors, which comes first unless
- * one of them is better by so many standard errors of the difference. */
+/* Exponents of an item's popularity in its links that are compared with that of the vectors, which comes first
+ * unless one of them is better by so many standard errors of the difference. */
 static const double exponents[] = {-0.2, -0.1, 0};
 enum { EXPONENTS = sizeof exponents / sizeof *exponents };
 static const double standard_errors = 3; /* up to eight are compared */
@@ -120,7 +120,8 @@ struct two {
     double first_exponent, other_exponent;
 };
 
-/* The best ridge by the exponent of the vectors, or by the one that is given, and the best of all other exponents. */
+/* The best ridge by the exponent of the vectors, or by the one that is given, and the best of all other
+ * exponents. */
 static enum inmo_status choose_two(const struct inmo_train_options *options, struct comparison *comparison,
                                    struct inmo_links *const *links, int count, struct two *two,
                                    struct inmo_error *error)

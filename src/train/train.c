@@ -74,8 +74,9 @@ static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *
 }
 
 /* Whether `max-seconds` leaves no time for another step and for what follows the last one: weighing beside the best
- * vectors, thrice if there are other links, which takes no longer than a validation each, and links of all interactions. As long as nothing was
- * validated, half of the time of the links at the start is the guess (0.3 to 0.4 on a log of Gowalla's size). */
+ * vectors, thrice if there are other links, each in no longer than a validation, and links of all interactions. As
+ * long as nothing was validated, half of the time of the links at the start is the guess (0.3 to 0.4 on a log of
+ * Gowalla's size). */
 static int time_is_up(const struct inmo_run *run)
 {
     const struct inmo_trainer *trainer = &run->trainer;

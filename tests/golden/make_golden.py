@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """make_golden.py - computes the golden numbers of tests/golden/*.json again, from docs/math.md alone.
 
     /usr/bin/python3 tests/golden/make_golden.py           write the files beside this script

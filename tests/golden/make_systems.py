@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """make_systems.py - golden scores of the systems of their own shape (item-knn, ease, ials, gf-cf, mult-vae), from
 docs/math.md.
 
