@@ -5,7 +5,7 @@
 
 depends   packages, and the packages that each depends on or recommends (from apt's lists)
 tags      packages, and what their debtags say of them: a thousand items, some very frequent
-manual    manual pages in section 1 and 8 that are installed, and the words of each: dense, a hundred words a page
+manual    manual pages of sections 1 and 8 that are installed, and the words of each: dense, a hundred words a page
 
 Users have five items or more. The numbers follow the machine: another release, other packages. docs/choices.md says what they
 were used for."""

@@ -1,5 +1,6 @@
 /* test_links.c - item links: against dense matrices, inside a ranking against its twin, through trained models
- * (lists, explanations, files, items that came later), and how their weight is chosen. */
+ * (lists, explanations, files, items that came later), and how their weight is chosen (ridge and exponent:
+ * test_link_choice.c). */
 #include "agreement.h"
 
 #include "base/random.h"
@@ -326,126 +327,6 @@ static void test_choice(void **state)
     inmo_dataset_free(data);
 }
 
-/* NDCG@20 of the users of the validation part by the links of a rule alone. */
-static int32_t links_alone(const struct inmo_dataset *data, const struct inmo_link_rule *rule, float *ndcg)
-{
-    struct inmo_error error = {0};
-    const struct inmo_csr *lists[1] = {&data->train};
-    struct inmo_graph *graph = NULL;
-    struct inmo_links *links = NULL;
-    struct inmo_validation *validation = NULL;
-    struct inmo_scorer scorer = {.dim = 1};
-    int32_t users = 0;
-    must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
-    must(inmo_links_solve(graph, rule, NULL, NULL, &links, &error));
-    must(inmo_validation_new(&data->valid, &data->train, 20, 0, &validation, &error));
-    scorer.graph = graph;
-    scorer.r = calloc((size_t)graph->nodes, sizeof *scorer.r);
-    assert_non_null(scorer.r);
-    must(inmo_validation_links_ndcg(validation, &scorer, links, ndcg, &users, &error));
-    free(scorer.r);
-    inmo_validation_free(validation);
-    inmo_links_free(links);
-    inmo_graph_free(graph);
-    return users;
-}
-
-enum { USERS = 200 };
-
-/* Users have the first ten items often and the others seldom, at random; a fifth of them is for validation. */
-static struct inmo_dataset *uneven_data(void)
-{
-    enum { ITEMS = 100 };
-    static int64_t offset[2][USERS + 1];
-    static int32_t item[2][USERS * ITEMS];
-    struct inmo_interactions part[2] = {{USERS, ITEMS, offset[0], item[0], 0},
-                                        {USERS, ITEMS, offset[1], item[1], 0}};
-    struct inmo_error error = {0};
-    struct inmo_dataset *data = NULL;
-    for (int u = 0; u < USERS; u++) {
-        for (int i = 0; i < ITEMS; i++) {
-            uint64_t draw = (uint64_t)(u * ITEMS + i);
-            int valid = inmo_random_unit(inmo_random(1, draw)) < 0.2;
-            if (i == u % ITEMS || inmo_random_unit(inmo_random(2, draw)) < (i < 10 ? 0.6 : 0.1))
-                item[valid][part[valid].count++] = i;
-        }
-        offset[0][u + 1] = part[0].count;
-        offset[1][u + 1] = part[1].count;
-    }
-    must(inmo_dataset_from_matrices(&part[0], &part[1], NULL, NULL, &data, &error));
-    return data;
-}
-
-/* The validation score of a training whose links have this exponent. */
-static double score_by(const struct inmo_dataset *data, struct inmo_train_options options, double exponent)
-{
-    struct inmo_error error = {0};
-    struct inmo_train_report report;
-    struct inmo_model *model = NULL;
-    options.link_popularity = exponent;
-    must(inmo_train(data, &options, NULL, &model, &report, &error));
-    inmo_model_free(model);
-    return report.best_score;
-}
-
-/* Of the exponents of popularity other than that of the vectors, the one that ranks best by links alone. */
-static double best_other(const struct inmo_dataset *data, struct inmo_link_rule rule, double of_vectors)
-{
-    static const double exponents[] = {-0.2, -0.1, 0};
-    float ndcg[USERS];
-    double highest = -1, best = of_vectors;
-    for (size_t n = 0; n < COUNT(exponents); n++) {
-        double all = 0;
-        int32_t users;
-        rule.popularity = exponents[n];
-        if (exponents[n] == of_vectors)
-            continue;
-        users = links_alone(data, &rule, ndcg);
-        for (int32_t u = 0; u < users; u++)
-            all += ndcg[u];
-        if (all > highest) {
-            highest = all;
-            best = exponents[n];
-        }
-    }
-    return best;
-}
-
-/* Links have the exponent of the vectors or the best other one, whichever makes the whole score better; one that is
- * given stays. */
-static void test_popularity(void **state)
-{
-    static const double of_vectors[] = {2, -0.2, -0.1, 0, -0.4, 0.1};
-    struct inmo_dataset *data = uneven_data();
-    struct inmo_train_options options = small_options("inmo-lightgcn");
-    struct inmo_model *model;
-    int replaced = 0;
-    (void)state;
-    options.links = options.walks = INMO_AUTO;
-    options.link_ridge = 30;
-    options.epochs = options.eval_every = 1; /* the exponent must not decide which epoch is the best */
-    for (size_t v = 0; v < COUNT(of_vectors); v++) {
-        double other, stays, by_other;
-        options.popularity = of_vectors[v];
-        model = trained(data, &options);
-        other = best_other(data, model->link_rule, of_vectors[v]);
-        stays = score_by(data, options, of_vectors[v]);
-        by_other = score_by(data, options, other);
-        assert_true(stays != by_other); /* or nothing would be tested */
-        assert_true(model->link_rule.popularity == (by_other > stays ? other : of_vectors[v]));
-        assert_true(model->link_rule.ridge == 30);
-        replaced += by_other > stays;
-        inmo_model_free(model);
-    }
-    assert_in_range(replaced, 1, COUNT(of_vectors) - 1); /* or one side would not be tested */
-    options.link_popularity = 0.7;
-    options.link_ridge = INMO_AUTO;
-    model = trained(data, &options);
-    assert_true(model->link_rule.popularity == 0.7);
-    inmo_model_free(model);
-    inmo_dataset_free(data);
-}
-
 static void test_refused(void **state)
 {
     struct inmo_error error = {0};
@@ -461,9 +342,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_solution),   cmocka_unit_test(test_several), cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_ranking),    cmocka_unit_test(test_model),   cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_popularity), cmocka_unit_test(test_refused), cmocka_unit_test(test_outgrown),
+        cmocka_unit_test(test_solution), cmocka_unit_test(test_several),  cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_ranking),  cmocka_unit_test(test_model),    cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_outgrown),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

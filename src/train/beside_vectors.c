@@ -9,7 +9,6 @@
 #include "train/compare_links.h"
 #include "train/settings.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Weights where there is no validation part to choose by. */
@@ -47,7 +46,10 @@ enum inmo_status inmo_beside_start(const struct inmo_train_options *options, con
         if (!status)
             choice->rule = pair.rule;
         choice->other = pair.other;
-        choice->other_weight = pair.other_weight;
+        if (choice->chooses)
+            choice->other_weight = pair.other_weight;
+        else /* weights that are given would not suit links of another scale */
+            inmo_free(pair.other_weight);
     } else {
         status = inmo_links_solve(graph, &choice->rule, NULL, hooks, &scorer->beside.links, error);
     }

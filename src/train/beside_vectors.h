@@ -1,5 +1,5 @@
 /* beside_vectors.h - walks and links in training: solved at the start, weighed on the validation part after an
- * epoch, and handed to the model at the end. Steps do not depend on them. */
+ * epoch, chosen once more and handed to the model at the end. Steps do not depend on them. */
 #ifndef INMO_TRAIN_BESIDE_VECTORS_H
 #define INMO_TRAIN_BESIDE_VECTORS_H
 

@@ -15,11 +15,12 @@ static const struct {
 } ridges[] = {{10, 0.3}, {30, 1}, {100, 1}, {300, 1}};
 enum { RIDGES = sizeof ridges / sizeof *ridges };
 
-/* Exponents of an item's popularity in its links that are compared with that of the vectors, which comes first
- * unless one of them is better by so many standard errors of the difference. */
+/* Exponents of an item's popularity in its links that are compared with that of the vectors. That one comes first
+ * unless another is better by so many standard errors of the difference. The first one judges the epochs, and is
+ * the model's where the weights of walks and links are both given. */
 static const double exponents[] = {-0.2, -0.1, 0};
 enum { EXPONENTS = sizeof exponents / sizeof *exponents };
-static const double standard_errors = 3; /* up to eight are compared */
+static const double standard_errors = 3; /* up to twelve links are compared with the best of four */
 
 /* A ridge that is given gets the share that it would have if it had been chosen. */
 struct inmo_link_rule inmo_link_rule_of(const struct inmo_train_options *options)
@@ -127,7 +128,7 @@ static enum inmo_status choose_two(const struct inmo_train_options *options, str
                                    struct inmo_error *error)
 {
     int is_open = options->link_popularity == INMO_AUTO;
-    double highest = 0, highest_other = 0;
+    double highest = -1, highest_other = -1;
     enum inmo_status status = INMO_OK;
     *two = (struct two){-1, -1, is_open ? options->popularity : options->link_popularity, 0};
     set_factors(comparison, two->first_exponent);

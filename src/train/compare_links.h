@@ -17,7 +17,7 @@ struct inmo_link_pair {
 /* The rule that the options give; auto: the defaults. */
 struct inmo_link_rule inmo_link_rule_of(const struct inmo_train_options *options);
 /* Solves links by all ridges that are open, and keeps the best ones by the exponent of the vectors and the best
- * ones by another exponent. The caller owns both. Errors: MEMORY, INTERRUPTED. */
+ * ones by another exponent, unless one is given. The caller owns both. Errors: MEMORY, INTERRUPTED. */
 enum inmo_status inmo_links_compare(const struct inmo_train_options *options, const struct inmo_graph *graph,
                                     const struct inmo_validation *validation, const struct inmo_scorer *scorer,
                                     const struct inmo_hooks *hooks, struct inmo_link_pair *pair,

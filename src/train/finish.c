@@ -23,13 +23,14 @@ static enum inmo_status weigh_best(struct inmo_run *run, struct inmo_error *erro
     if (trainer->best && trainer->best_epoch >= 0)
         inmo_learner_copy(trainer->learner, trainer->best, trainer->learner->block.parameter);
     status = inmo_scorer_refresh(&run->scorer, alpha, error);
-    if (!status)
+    if (!status && trainer->best_epoch >= 0)
         status = inmo_beside_choose_links(options, run->validation, &run->scorer, &run->beside, error);
     if (!status)
         status = inmo_beside_weigh(options, run->validation, users, 1, &run->scorer, &run->beside, error);
     if (!status && trainer->best_epoch >= 0 &&
         (run->beside.swapped || (options->prior < 0 && run->beside.weights.prior > 0)))
-        trainer->best_score = run->beside.weights.ndcg; /* epochs were judged without a prior, by other links */
+        /* epochs were judged without a prior, or by other links */
+        status = inmo_validation_ndcg(run->validation, &run->scorer, NULL, &trainer->best_score, error);
     return status;
 }
 

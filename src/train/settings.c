@@ -94,7 +94,7 @@ static struct inmo_setting table[] = {
      "Ridge of the regressions behind item links. auto: chosen by validation."},
     {"link-popularity", 'r', AT(link_popularity), -2, 2, "auto", "Model", "GAMMA",
      "Scales an item's links by its number of interactions to this power. auto: as `popularity`, or another "
-     "one by which the whole score is better in validation."},
+     "one that is better in validation."},
     {"prior", 'r', AT(prior), 0, 1e6, "auto", "Model", "WEIGHT",
      "Weight of an item's popularity, the same for everybody, in a score; 0: none. auto: chosen by validation "
      "where "

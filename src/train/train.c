@@ -73,16 +73,16 @@ static enum inmo_status validate(struct inmo_run *run, const struct inmo_hooks *
     return status;
 }
 
-/* Whether `max-seconds` leaves no time for another step and for what follows the last one: weighing beside the best
- * vectors, thrice if there are other links, each in no longer than a validation, and links of all interactions. As
- * long as nothing was validated, half of the time of the links at the start is the guess (0.3 to 0.4 on a log of
- * Gowalla's size). */
+/* Whether `max-seconds` leaves no time for another step and for what follows the last one: weighing beside the
+ * best vectors, three times if there are two sets of links to choose from, each time taking no longer than a
+ * validation, and links of all interactions. As long as nothing was validated, links are not chosen once more, and
+ * half of their time at the start is the guess (0.3 to 0.4 on a log of Gowalla's size). */
 static int time_is_up(const struct inmo_run *run)
 {
     const struct inmo_trainer *trainer = &run->trainer;
     double valid = run->valid_seconds > 0 ? run->valid_seconds : run->beside.seconds / 2;
     int is_last = trainer->step + 1 == ((int64_t)trainer->epoch + 1) * trainer->steps_per_epoch;
-    int weighings = run->beside.chooses ? run->beside.other_weight ? 3 : 1 : 0;
+    int weighings = run->beside.chooses * (run->beside.other_weight && run->valid_seconds > 0 ? 3 : 1);
     int validations = weighings + (run->validation && is_last && inmo_epoch_is_validated(trainer));
     double links = run->pass->exported != trainer->data ? run->beside.seconds_alone : 0;
     double limit = trainer->options->max_seconds;
