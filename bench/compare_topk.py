@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """compare_topk.py - the 20 best of a million items for one query, one core: this library beside faiss.
 
     /usr/bin/python3 bench/compare_topk.py [build/bench_topk] [--items 1000000] [--dim 64] [--k 20] [--rounds 5]

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """compare_vae.py - one training step of Mult-VAE, PyTorch beside this library, on the same machine at the same time.
 
     /usr/bin/python3 bench/compare_vae.py DATA build/bench_vae [--rounds 5] [--threads 2]

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""Real logs that every Debian machine has, none of them a shop's: user and item, tab-separated.
+"""Real logs that every Debian machine has, none of them a shop's: numbers of user and item, tab-separated, .tsv.zst.
 
     bench/package_logs.py OUT
 
 depends   packages, and the packages that each depends on or recommends (from apt's lists)
 tags      packages, and what their debtags say of them: a thousand items, some very frequent
-manual    manual pages of sections 1 and 8 that are installed, and the words of each: dense, a hundred words a page
+manual    installed manual pages of sections 1 and 8, and the words of each: dense, fifty words a page
 
-Users have five items or more. The numbers follow the machine: another release, other packages. docs/choices.md says what they
-were used for."""
+Users have five items or more. What comes out depends on the machine: another release, other packages. docs/choices.md
+says what they were used for."""
 import argparse
 import collections
 import gzip
@@ -21,9 +21,9 @@ LEAST, MANY = 5, 0.2                        # items of a user; share of the page
 
 def packages():
     """Each package of apt's lists once, as its fields."""
-    text = subprocess.run(["apt-cache", "dumpavail"], check=True, capture_output=True, text=True, errors="replace").stdout
+    run = subprocess.run(["apt-cache", "dumpavail"], check=True, capture_output=True, text=True, errors="replace")
     found = {}
-    for paragraph in text.split("\n\n"):
+    for paragraph in run.stdout.split("\n\n"):
         fields = dict(re.findall(r"^([A-Za-z-]+): *((?:.*)(?:\n .*)*)", paragraph, re.M))
         if "Package" in fields:
             found[fields["Package"]] = fields
@@ -63,9 +63,10 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     for make in (depends, tags, manual):
         log = {user: items for user, items in make().items() if len(items) >= LEAST}
-        lines = [f"{user}\t{item}\n" for user in sorted(log) for item in sorted(log[user])]
-        (out / f"{make.__name__}.tsv").write_text("".join(lines))
-        print(f"{make.__name__}: {len(log)} users, {len(set().union(*log.values()))} items, {len(lines)} interactions")
+        number = {item: n for n, item in enumerate(sorted(set().union(*log.values())))}
+        lines = [f"{n}\t{number[item]}\n" for n, user in enumerate(sorted(log)) for item in sorted(log[user])]
+        subprocess.run(["zstd", "-qf", "-o", out / f"{make.__name__}.tsv.zst"], check=True, input="".join(lines).encode())
+        print(f"{make.__name__}: {len(log)} users, {len(number)} items, {len(lines)} interactions")
 
 
 if __name__ == "__main__":
