@@ -4,7 +4,7 @@
     bench/package_logs.py OUT
 
 depends   packages, and the packages that each depends on or recommends (from apt's lists)
-tags      packages, and what their debtags say of them: a thousand items, some very frequent
+tags      packages, and what their debtags say of them: some six hundred items, a few very frequent
 manual    installed manual pages of sections 1 and 8, and the words of each: dense, fifty words a page
 
 Users have five items or more. What comes out depends on the machine: another release, other packages. docs/choices.md

@@ -1,10 +1,9 @@
 /* test_link_choice.c - which ridge and exponent of popularity item links have: every candidate is solved, ranked by
  * and trained with here, one after the other. */
-#include "support.h"
+#include "linked.h"
 
 #include "base/random.h"
 #include "eval/validate.h"
-#include "score/link_solve.h"
 
 /* NDCG@20 of the users of the validation part by the links of a rule alone. */
 static int32_t links_alone(const struct inmo_dataset *data, const struct inmo_link_rule *rule, float *ndcg)
@@ -136,23 +135,6 @@ static int is_clear(const float *better, const float *worse, int32_t users)
     return sum / users > 3 * sqrt((squares / users - sum / users * sum / users) / users);
 }
 
-/* The model has the links that its rule gives. */
-static void check_links(const struct inmo_dataset *data, const struct inmo_model *model)
-{
-    struct inmo_error error = {0};
-    const struct inmo_csr *lists[1] = {&data->train};
-    struct inmo_graph *graph = NULL;
-    struct inmo_links *solved = NULL;
-    must(inmo_graph_build(data->users.count, data->items.count, lists, 1, &graph, &error));
-    must(inmo_links_solve(graph, &model->link_rule, NULL, NULL, &solved, &error));
-    assert_int_equal(model->linked->items, solved->items);
-    for (int32_t j = 0; j < solved->items; j++)
-        for (int32_t i = 0; i < solved->items; i++)
-            assert_near(inmo_links_between(model->linked, j, i), inmo_links_between(solved, j, i), 1e-6);
-    inmo_links_free(solved);
-    inmo_graph_free(graph);
-}
-
 /* Links alone say which two ridges and exponents to consider, that of the vectors and the best other one; the
  * whole score decides. Where weights are given links alone do: another exponent must be better by three standard
  * errors. */
@@ -187,7 +169,7 @@ static void test_popularity(void **state)
         assert_true(model->link_rule.ridge == (changes > stays ? other : first).ridge);
         assert_near(report.best_score, fmax(stays, changes), 1e-6);
         if (model->links > 0)
-            check_links(data, model);
+            check_links(model);
         replaced += changes > stays;
         other_ridge += first.ridge != other.ridge;
         inmo_model_free(model);
@@ -196,7 +178,7 @@ static void test_popularity(void **state)
         model = trained(data, &options);
         assert_true(model->link_rule.popularity ==
                     (is_clear(by_other, by_first, users) ? other : first).popularity);
-        check_links(data, model);
+        check_links(model);
         clear += is_clear(by_other, by_first, users);
         inmo_model_free(model);
     }

@@ -94,7 +94,7 @@ static void test_known_users(void **state)
                         golden_number(r, (size_t)u * dim + j) * golden_number(r, (size_t)(USERS + i) * dim + j);
                 assert_int_equal(entry == NULL, inmo_csr_has(&world.model->train, u, i));
                 if (entry)
-                    assert_near(entry->score, score, 4e-6);
+                    assert_near(entry->score, score, 2e-6 * fmax(1, fabs(score)));
             }
             inmo_list_free(list);
         }
