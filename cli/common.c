@@ -66,7 +66,8 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
     cli_add_table(options, row, count, &data->read);
     cli_add_table(options, &query_row, 1, data);
     row = inmo_prepare_settings(&count);
-    cli_add_table(options, row, count, &data->prepare);
+    /* its last row is of prepare's own `hold-out`, which the one of training hides */
+    cli_add_table(options, row, cli_find(options, "hold-out") ? count - 1 : count, &data->prepare);
 }
 
 enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo_error *error)
@@ -82,7 +83,7 @@ enum inmo_status cli_check_data(const struct cli_data_options *data, struct inmo
 
     /* Without --by a split column of the log decides, and that is known only if --columns names the columns. */
     if (!prepare.by && (!data->read.columns || strstr(data->read.columns, "split")))
-        prepare.hold_out = 0;
+        prepare.hold_out = 0, prepare.hold_out_by = NULL;
     if (!prepare.by || strcmp(prepare.by, "column")) {
         status = inmo_log_from_pairs(1, &user, &item, &time, &log, &found);
         if (!status)

@@ -299,6 +299,8 @@ struct inmo_prepare_options {
     const char *weight_scale; /* log|plain: how the summed weights of a pair count; default log */
     const char *half_life;    /* "90d", "12h", or a number in the log's unit of time: an interaction so much older
                                  than the newest in training counts half; default NULL: age does not count */
+    const char *hold_out_by;  /* random|runs|last: which items hold_out moves; default random. By time if the log
+                                 has it, else as they follow each other: a run of some users', everybody's last */
 };
 
 INMO_API void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size);

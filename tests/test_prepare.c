@@ -205,6 +205,72 @@ static void by_column(void **state)
     }
 }
 
+/* hold-out-by: user u's items i0 ... i9 are in the training part, in this order by time, or else in the log. */
+static void hold_out_by(void **state)
+{
+    enum { USERS = 200, ITEMS = 10 };
+    (void)state;
+    for (int has_time = 0; has_time < 2; has_time++) {
+        struct inmo_log *log = inmo_log_new(has_time, 1);
+        struct inmo_prepare_options options;
+        struct inmo_dataset *dataset, *again;
+        int with_run = 0, begin[ITEMS] = {0};
+        char user[16], item[16];
+        for (int u = 0; u < USERS; u++)
+            for (int n = 0; n <= ITEMS;
+                 n++) { /* with times, the log has them backwards; the last one is the test */
+                int i = has_time ? ITEMS - n : n;
+                snprintf(user, sizeof user, "u%d", u);
+                snprintf(item, sizeof item, "i%d", i);
+                add(log, user, item, i, i == ITEMS);
+            }
+        inmo_prepare_options_init(&options);
+        options.hold_out = 0.1;
+        options.hold_out_by = "last";
+        dataset = prepare(log, &options);
+        for (int32_t u = 0; u < USERS; u++) {
+            assert_int_equal(inmo_csr_degree(&dataset->valid, u), 1);
+            assert_string_equal(inmo_idmap_id(&dataset->items, dataset->valid.column[u]), "i9");
+            assert_int_equal(inmo_csr_degree(&dataset->test, u), 1);
+        }
+        inmo_dataset_free(dataset);
+        options.hold_out_by = "runs"; /* a fifth of half the users' */
+        dataset = prepare(log, &options);
+        again = prepare(log, &options);
+        assert_int_equal(inmo_csr_count(&dataset->valid), inmo_csr_count(&again->valid));
+        for (int32_t u = 0; u < USERS; u++) {
+            const int32_t *moved = dataset->valid.column + dataset->valid.offset[u];
+            int number[2] = {0};
+            assert_int_equal(inmo_csr_degree(&dataset->train, u) + inmo_csr_degree(&dataset->valid, u), ITEMS);
+            if (inmo_csr_degree(&dataset->valid, u) == 0)
+                continue;
+            assert_int_equal(inmo_csr_degree(&dataset->valid, u), 2);
+            for (int n = 0; n < 2; n++) {
+                number[n] = atoi(inmo_idmap_id(&dataset->items, moved[n]) + 1);
+                assert_int_equal(again->valid.column[dataset->valid.offset[u] + n], moved[n]);
+            }
+            assert_int_equal(abs(number[0] - number[1]), 1);
+            begin[number[0] < number[1] ? number[0] : number[1]]++;
+            with_run++;
+        }
+        assert_true(with_run > USERS * 0.4 && with_run < USERS * 0.6);
+        for (int i = 0; i + 1 < ITEMS; i++)
+            assert_true(begin[i] > 0); /* from anywhere */
+        inmo_dataset_free(again);
+        inmo_dataset_free(dataset);
+        options.hold_out = 0.95; /* nobody is left without */
+        dataset = prepare(log, &options);
+        for (int32_t u = 0; u < USERS; u++)
+            assert_true(inmo_csr_degree(&dataset->train, u) >= 1);
+        inmo_dataset_free(dataset);
+        options.hold_out = 0;
+        prepare_fails(log, &options, INMO_USAGE, "`hold-out-by` runs says which items `hold-out`");
+        options.hold_out_by = "first";
+        prepare_fails(log, &options, INMO_USAGE, "random|runs|last");
+        inmo_log_free(log);
+    }
+}
+
 static void new_interactions(void **state)
 {
     struct inmo_log *log = two_by_ten(0);
@@ -581,7 +647,7 @@ static void settings(void **state)
                         "{\"k-core\": 0, \"split\": \"\\\"\\\\\\u000a\\ufffd\", \"by\": null, \"hold-out\": 0, "
                         "\"seed\": 1, \"scenario\": \"transductive\", \"new-share\": 0.20000000000000001, "
                         "\"new-choice\": \"random\", \"cut\": null, \"last\": 0, \"weight-scale\": \"log\", "
-                        "\"half-life\": null}");
+                        "\"half-life\": null, \"hold-out-by\": \"random\"}");
     inmo_free(json);
     inmo_alloc_fail_after(0);
     assert_null(inmo_settings_json(table, count, &options));
@@ -625,13 +691,21 @@ static void memory_may_be_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_seed),          cmocka_unit_test(numbers_and_duplicates),
-        cmocka_unit_test(by_time),          cmocka_unit_test(by_column),
-        cmocka_unit_test(new_interactions), cmocka_unit_test(new_users_items),
-        cmocka_unit_test(the_last_are_new), cmocka_unit_test(naive_twin),
-        cmocka_unit_test(long_chain),       cmocka_unit_test(users_are_independent),
-        cmocka_unit_test(shares),           cmocka_unit_test(errors_name_the_option),
-        cmocka_unit_test(settings),         cmocka_unit_test(memory_may_be_short),
+        cmocka_unit_test(by_seed),
+        cmocka_unit_test(numbers_and_duplicates),
+        cmocka_unit_test(by_time),
+        cmocka_unit_test(by_column),
+        cmocka_unit_test(hold_out_by),
+        cmocka_unit_test(new_interactions),
+        cmocka_unit_test(new_users_items),
+        cmocka_unit_test(the_last_are_new),
+        cmocka_unit_test(naive_twin),
+        cmocka_unit_test(long_chain),
+        cmocka_unit_test(users_are_independent),
+        cmocka_unit_test(shares),
+        cmocka_unit_test(errors_name_the_option),
+        cmocka_unit_test(settings),
+        cmocka_unit_test(memory_may_be_short),
     };
     return cmocka_run_group_tests_name("prepare", tests, NULL, NULL);
 }

@@ -13,6 +13,15 @@ void inmo_csr_free(struct inmo_csr *csr)
     *csr = (struct inmo_csr){0};
 }
 
+int inmo_csr_make(int32_t rows, int32_t columns, int64_t count, int weighted, struct inmo_csr *csr)
+{
+    int64_t *offset = inmo_alloc_zero((size_t)rows + 1, sizeof *offset);
+    int32_t *column = inmo_alloc((size_t)count, sizeof *column);
+    float *weight = weighted ? inmo_alloc((size_t)count, sizeof *weight) : NULL;
+    *csr = (struct inmo_csr){rows, columns, offset, column, weight};
+    return offset && column && (weight || !weighted) ? 0 : -1;
+}
+
 int inmo_csr_trim(const struct inmo_csr *csr, int32_t rows, int32_t columns, struct inmo_csr *trimmed)
 {
     int64_t *offset = inmo_alloc((size_t)rows + 1, sizeof *offset), kept = 0;

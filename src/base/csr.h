@@ -43,6 +43,10 @@ static inline int inmo_csr_has(const struct inmo_csr *csr, int32_t row, int32_t 
     return degree > 0 && inmo_holds(csr->column + csr->offset[row], degree, column);
 }
 
+/* A csr that owns its arrays: offsets of 0, and room for so many entries, with weights if weighted. 0, or -1 when
+ * memory is short; the arrays that there are belong to the csr all the same. */
+int inmo_csr_make(int32_t rows, int32_t columns, int64_t count, int weighted, struct inmo_csr *csr);
+
 /* Frees the arrays of a csr that owns them. */
 void inmo_csr_free(struct inmo_csr *csr);
 

@@ -39,11 +39,7 @@ static void mark_moved(uint8_t *is_moved, int32_t *order, int64_t n, int64_t mov
 
 static int make_list(const struct inmo_csr *like, int64_t count, int weighted, struct inmo_csr *list)
 {
-    int64_t *offset = inmo_alloc_zero((size_t)like->rows + 1, sizeof *offset);
-    int32_t *column = inmo_alloc((size_t)count, sizeof *column);
-    float *weight = weighted ? inmo_alloc((size_t)count, sizeof *weight) : NULL;
-    *list = (struct inmo_csr){like->rows, like->columns, offset, column, weight};
-    return offset && column && (weight || !weighted) ? 0 : -1;
+    return inmo_csr_make(like->rows, like->columns, count, weighted, list);
 }
 
 /* Entry e of a list becomes entry `at` of another. */

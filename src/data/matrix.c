@@ -111,14 +111,16 @@ static enum inmo_status check_options(const struct inmo_prepare_options *options
     if (status)
         return status;
     if (options->k_core != 0 || options->hold_out > 0 || options->cut || options->last > 0 || options->half_life ||
+        (options->hold_out_by && strcmp(options->hold_out_by, "random") != 0) ||
         (options->by && strcmp(options->by, "random") != 0))
         return inmo_fail(error, INMO_USAGE, "`%s` does not apply to a matrix, which is only split at random",
-                         options->k_core != 0    ? "k-core"
-                         : options->hold_out > 0 ? "hold-out"
-                         : options->cut          ? "cut"
-                         : options->last > 0     ? "last"
-                         : options->half_life    ? "half-life"
-                                                 : "by");
+                         options->k_core != 0                                ? "k-core"
+                         : options->hold_out > 0                             ? "hold-out"
+                         : options->cut                                      ? "cut"
+                         : options->last > 0                                 ? "last"
+                         : options->half_life                                ? "half-life"
+                         : options->by && strcmp(options->by, "random") != 0 ? "by"
+                                                                             : "hold-out-by");
     while (options->scenario && strcmp(inmo_scenario_name(*scenario), options->scenario) != 0)
         ++*scenario;
     return inmo_split_parse(options->split ? options->split : "70/10/20", split, error);

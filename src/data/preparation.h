@@ -13,7 +13,8 @@ struct inmo_preparation {
     const struct inmo_log *log;
     struct inmo_prepare_options options;  // with the defaults that depend on the log filled in
     enum inmo_scenario scenario;
-    int last_are_new;  // else new users and items are drawn by seed
+    int last_are_new;         // else new users and items are drawn by seed
+    int holds_out_at_random;  // else by the order of the log or of time
     struct inmo_split split;
     struct inmo_cut cut;                        // by cut
     double half_life;                           // in the log's unit of time; 0: none

@@ -1,7 +1,7 @@
 /* prepare.c - from a log to a data set:
  *
- *     log  ->  rows  ->  merged  ->  k-core  ->  split by time  ->  numbered, ascending
- *                                                    (needs the order of the log)
+ *     log  ->  rows  ->  merged  ->  k-core  ->  split by time, hold-out by runs  ->  numbered, ascending
+ *                                                      (need the order of the log)
  *          ->  split by seed or hold-out  ->  weights  ->  scenario  ->  train, valid, test, later
  *
  * rows.c filters, split.c assigns parts; this file orders the steps, explains when nothing is left, and builds the
@@ -55,9 +55,12 @@ static const struct inmo_setting SETTINGS[] = {
     ROW("half-life", 's', half_life, 0, 0, NULL, "Weights", "TIME",
         "An interaction so much older than the newest in training counts half: 90d, 12h, or a number in the log's "
         "unit of time. Default: age does not count."),
+    ROW("hold-out-by", 's', hold_out_by, 0, 0, "random|runs|last", "Split", "HOW",
+        "Which items `hold-out` moves: random ones; a run of some users' items, by time or as they follow "
+        "each other in the log, for a log that will be judged by what comes later; or everybody's last ones."),
 };
 /* A description leaves out what came later, from new-choice on, where it is the default. */
-enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0], NEW_CHOICE = SETTING_COUNT - 5 };
+enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0], NEW_CHOICE = SETTING_COUNT - 6 };
 
 void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_t size)
 {
@@ -66,7 +69,8 @@ void inmo_prepare_options_init_sized(struct inmo_prepare_options *options, size_
                                                   .scenario = "transductive",
                                                   .new_share = 0.2,
                                                   .new_choice = "random",
-                                                  .weight_scale = "log"};
+                                                  .weight_scale = "log",
+                                                  .hold_out_by = "random"};
     inmo_sized_fill(options, size, &defaults, sizeof defaults);
 }
 
@@ -95,11 +99,15 @@ enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_
         p->scenario++;
     if (!o->weight_scale)
         o->weight_scale = "log";
-    if (p->log->spill && (o->half_life || o->last > 0 || strcmp(o->by, "cut") == 0))
+    if (!o->hold_out_by)
+        o->hold_out_by = "random";
+    p->holds_out_at_random = strcmp(o->hold_out_by, "random") == 0;
+    if (p->log->spill && (o->half_life || o->last > 0 || strcmp(o->by, "cut") == 0 || !p->holds_out_at_random))
         return inmo_fail(error, INMO_USAGE, "%s needs the whole log: expected it without `memory`",
-                         o->half_life  ? "`half-life`"
-                         : o->last > 0 ? "`last`"
-                                       : "`by` cut");
+                         o->half_life                ? "`half-life`"
+                         : o->last > 0               ? "`last`"
+                         : strcmp(o->by, "cut") == 0 ? "`by` cut"
+                                                     : "`hold-out-by`");
     if ((strcmp(o->by, "time") == 0 || strcmp(o->by, "cut") == 0 || o->half_life) && !p->log->has_time)
         return inmo_fail(error, INMO_USAGE,
                          "%s needs times, and the log has none; `columns` says which column is the time",
@@ -117,6 +125,12 @@ enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_
         return inmo_fail(error, INMO_USAGE,
                          "`hold-out` needs a split column (`columns` says which one it is, `by` column uses it); "
                          "`split` gives the share of validation otherwise");
+    if (!p->holds_out_at_random && o->hold_out == 0)
+        return inmo_fail(
+            error, INMO_USAGE,
+            "`hold-out-by` %s says which items `hold-out` moves, and that is 0: expected it with a share, such as "
+            "`hold-out` 0.1",
+            o->hold_out_by);
     if (o->half_life || o->cut)
         p->newest = inmo_log_newest(p->log);
     if (o->half_life && (status = inmo_half_life_parse(o->half_life, p->newest, &p->half_life, error)) != INMO_OK)
@@ -276,11 +290,13 @@ static enum inmo_status filter_and_split(struct inmo_preparation *p, struct inmo
     if (status == INMO_OK && rows->offset[rows->users] == 0)
         status = inmo_fail(error, INMO_INPUT,
                            "nothing is left to train on: all interactions are from the cut on (`cut`, `split`)");
+    if (status == INMO_OK && !p->holds_out_at_random)
+        status = inmo_split_hold_out_runs(rows, o->hold_out, strcmp(o->hold_out_by, "last") == 0, o->seed, error);
     if (status == INMO_OK)
         status = inmo_rows_number(p->log, rows, &p->user_order, &p->item_order, error);
     if (status == INMO_OK && !by_time && !by_cut && !by_column)
         status = inmo_split_by_seed(rows, &p->split, o->seed, error);
-    if (status == INMO_OK && o->hold_out > 0)
+    if (status == INMO_OK && o->hold_out > 0 && p->holds_out_at_random)
         status = inmo_split_hold_out(rows, inmo_share(o->hold_out), o->seed, error);
     if (status == INMO_OK)
         status = weigh(p, error);

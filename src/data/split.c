@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Parses digits, a point and up to seven more digits into billionths of the whole. Returns the end, or NULL if the
@@ -120,6 +121,18 @@ static void sort_by_time(int32_t *order, int32_t *spare, int64_t n, const int64_
         memcpy(order, from, (size_t)n * sizeof *order);
 }
 
+/* order: the places 0 .. n - 1 of a row by ascending time (NULL: as they are), equal times in the row's order. */
+static void put_in_order(const int64_t *time, int64_t n, int32_t *order, int32_t *spare)
+{
+    int sorted = 1;
+    for (int64_t j = 0; j < n; j++) {
+        order[j] = (int32_t)j;
+        sorted &= j == 0 || !time || time[j - 1] <= time[j];
+    }
+    if (!sorted)
+        sort_by_time(order, spare, n, time);
+}
+
 /* The last ones to the test, as many before them to validation, but never the first. */
 static void label_last(uint8_t *part, const int32_t *order, int64_t n, int64_t last)
 {
@@ -139,15 +152,8 @@ enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_sp
         goto done;
     }
     for (int32_t u = 0; u < rows->users; u++) {
-        const int64_t *time = rows->time + rows->offset[u];
         int64_t n = rows->offset[u + 1] - rows->offset[u];
-        int sorted = 1;
-        for (int64_t j = 0; j < n; j++) {
-            order[j] = (int32_t)j;
-            sorted &= j == 0 || time[j - 1] <= time[j];
-        }
-        if (!sorted)
-            sort_by_time(order, spare, n, time);
+        put_in_order(rows->time + rows->offset[u], n, order, spare);
         if (last > 0)
             label_last(rows->part + rows->offset[u], order, n, last);
         else
@@ -185,6 +191,42 @@ static enum inmo_status move_training(struct inmo_rows *rows, enum inmo_part els
 enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed, struct inmo_error *error)
 {
     return move_training(rows, INMO_VALID, share, 0, inmo_key(seed, INMO_STREAM_SPLIT), error);
+}
+
+/* Few long runs instead of many short ones: what a user did next was seldom one thing, and what is held out of the
+ * middle of a visit is told by the rest of that visit. */
+static const double LEAST_RUN = 0.2;
+
+enum inmo_status inmo_split_hold_out_runs(struct inmo_rows *rows, double share, int last, uint64_t seed,
+                                          struct inmo_error *error)
+{
+    size_t longest = (size_t)longest_row(rows);
+    int32_t *order = inmo_alloc(longest, sizeof *order);
+    int32_t *spare = inmo_alloc(longest, sizeof *spare);
+    double length = last ? share : fmax(share, LEAST_RUN);
+    uint64_t key = inmo_key(seed, INMO_STREAM_HOLD_OUT);
+    enum inmo_status status = order && spare ? INMO_OK : inmo_fail_memory(error, "splitting");
+    for (int32_t u = 0; u < rows->users && !status; u++) {
+        int64_t row = rows->offset[u + 1] - rows->offset[u], n = 0, moved, begin;
+        uint8_t *part = rows->part + rows->offset[u];
+        uint64_t base = inmo_random(key, (uint64_t)u);
+        if (!last && inmo_random_unit(inmo_random(base, 0)) * length >= share)
+            continue;
+        put_in_order(rows->time ? rows->time + rows->offset[u] : NULL, row, order, spare);
+        for (int64_t j = 0; j < row; j++)
+            if (part[order[j]] == INMO_TRAIN)
+                order[n++] = order[j];
+        moved = (int64_t)floor(length * (double)n + inmo_random_unit(inmo_random(base, 1)));
+        moved = moved < n ? moved : n - 1;
+        if (moved <= 0)
+            continue;
+        begin = last ? n - moved : inmo_random_below(inmo_random(base, 2), (uint32_t)(n - moved + 1));
+        for (int64_t j = begin; j < begin + moved; j++)
+            part[order[j]] = INMO_VALID;
+    }
+    inmo_free(spare);
+    inmo_free(order);
+    return status;
 }
 
 /* The first floor(share * count) of the shuffled numbers 0 .. count-1. */

@@ -6,6 +6,8 @@
  * n-1, ..., 1, x_j with x_{below(random(base, j), j + 1)}. The base is
  *
  *     random(key(seed, 6), u)         for the split by seed, or the hold-out, of user u
+ *     random(key(seed, 27), u)        for a hold-out by runs, or of the last ones, of user u as the log numbers
+ *                                     them: draw 0 says whether, 1 how long (rounded at random), 2 from where
  *     random(key(seed, 7), u)         for the new interactions of user u
  *     random(key(seed, 7), 0 and 1)   for the new users and the new items
  *
@@ -54,6 +56,11 @@ enum inmo_status inmo_split_by_time(struct inmo_rows *rows, const struct inmo_sp
 /* Moves the last floor(share * n) of each user's shuffled n training items to valid. */
 enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint64_t seed,
                                      struct inmo_error *error);
+/* The same for rows that are not numbered yet: their order is that of the log, or of time if there are times. Moves
+ * a run of some users' items, a fifth of them or the share if that is more, so that the share is moved in all; or,
+ * with last, the share of everybody's, from the end. At most n - 1 of n are moved. */
+enum inmo_status inmo_split_hold_out_runs(struct inmo_rows *rows, double share, int last, uint64_t seed,
+                                          struct inmo_error *error);
 
 /* Labels the n entries of one row; order has them in the order in which parts take them. */
 void inmo_split_label(uint8_t *part, const int32_t *order, int64_t n, const struct inmo_split *split);

@@ -181,7 +181,7 @@ static enum inmo_status fill_preparation(const struct inmo_dataset *data, struct
         return inmo_fail_memory(error, "the model");
     options = json_object_get(json, "options");
     if (json_is_object(options)) {
-        const json_t *choice = json_object_get(options, "new-choice");
+        static const char *const later[] = {"new-choice", "hold-out-by"}; /* kept where they are not random */
         int failed = !(kept = json_object());
         for (size_t n = 0; n < sizeof key / sizeof *key && !failed; n++)
             if (strcmp(key[n], "last") == 0 && json_integer_value(json_object_get(options, key[n])) == 0)
@@ -191,8 +191,11 @@ static enum inmo_status fill_preparation(const struct inmo_dataset *data, struct
                 failed = json_object_set(kept, key[n], json_object_get(options, key[n])) != 0;
             else if (strcmp(key[n], "by") == 0)
                 failed = json_object_set_new(kept, key[n], json_string("random")) != 0;
-        if (!failed && json_is_string(choice) && strcmp(json_string_value(choice), "last") == 0)
-            failed = json_object_set_new(kept, "new-choice", json_string("last")) != 0;
+        for (size_t n = 0; n < sizeof later / sizeof *later && !failed; n++) {
+            json_t *choice = json_object_get(options, later[n]);
+            if (json_is_string(choice) && strcmp(json_string_value(choice), "random") != 0)
+                failed = json_object_set(kept, later[n], choice) != 0;
+        }
         text = failed ? NULL : json_dumps(kept, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
         model->preparation = text ? inmo_copy_string(text) : NULL;
         if (!model->preparation)

@@ -120,11 +120,9 @@ static enum inmo_status make_list(const struct inmo_dataset *data, int64_t count
                                   struct inmo_error *error)
 {
     int weighted = data->train.weight || data->valid.weight;
-    *list = (struct inmo_csr){
-        data->users.count, data->items.count, inmo_alloc_zero((size_t)data->users.count + 1, sizeof(int64_t)),
-        inmo_alloc((size_t)count, sizeof(int32_t)), weighted ? inmo_alloc((size_t)count, sizeof(float)) : NULL};
-    return list->offset && list->column && (!weighted || list->weight) ? INMO_OK
-                                                                       : inmo_fail_memory(error, "a warm start");
+    return inmo_csr_make(data->users.count, data->items.count, count, weighted, list) == 0
+               ? INMO_OK
+               : inmo_fail_memory(error, "a warm start");
 }
 
 static enum inmo_status follow_parts(struct inmo_warm *warm, const struct inmo_dataset *data, const char *path,
