@@ -200,7 +200,8 @@ enum inmo_status cli_open_all_data(const struct cli_options *options, const stru
 
 static const struct inmo_setting view_rows[] = {
     {"observed", 'l', offsetof(struct cli_view_options, observed), 0, 0, NULL, "New interactions", "LOG",
-     "Interactions since training, also of new users and items; nothing is retrained."},
+     "Interactions since training, also of new users and items; nothing is retrained. If they are over 5 % more, "
+     "parts of a score may be weighed again, which takes seconds."},
 };
 
 void cli_add_view(struct cli_options *options, struct cli_view_options *view, int with_reading)

@@ -113,10 +113,11 @@ void cli_follow_training(const struct inmo_model *model, struct inmo_train_optio
     count = inmo_train_settings_of_model();
     for (size_t n = 0; n < count; n++) {
         /* what was weighed beside the vectors is weighed again */
-        const json_t *weighed = json_object_get(json_object_get(json_array_get(record, 0), "chosen"), "walks");
-        int open = weighed && (!strcmp(row[n].name, "walks") || !strcmp(row[n].name, "links") ||
-                               !strcmp(row[n].name, "link-ridge") || !strcmp(row[n].name, "link-popularity") ||
-                               !strcmp(row[n].name, "prior"));
+        const json_t *chosen = json_object_get(json_array_get(record, 0), "chosen");
+        int open =
+            json_object_get(chosen, row[n].name) &&
+            (!strcmp(row[n].name, "walks") || !strcmp(row[n].name, "links") || !strcmp(row[n].name, "link-ridge") ||
+             !strcmp(row[n].name, "link-popularity") || !strcmp(row[n].name, "prior"));
         char *text = open ? cli_copy("auto") : text_of(json_object_get(settings, row[n].name));
         if (text)
             set(&row[n], train, text);

@@ -38,10 +38,11 @@ static void print_members(const char *heading, const char *text)
 static void print_choice(const json_t *entry)
 {
     const json_t *tried = json_object_get(entry, "tried"), *trial;
-    const json_t *weighed = json_object_get(json_object_get(entry, "chosen"), "walks");
+    const json_t *chosen = json_object_get(entry, "chosen");
+    const json_t *weighed = json_object_get(chosen, json_object_get(chosen, "walks") ? "walks" : "links");
     size_t n;
     printf("chosen by %s\n  ", json_array_size(tried) || weighed ? "validation" : "the log's size");
-    json_dumpf(json_object_get(entry, "chosen"), stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+    json_dumpf(chosen, stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_array_foreach(tried, n, trial) {
         printf("  tried      ");

@@ -683,8 +683,9 @@ struct inmo_eval_options {
     const char *ks;         /* list lengths, "5,10,20"; default "20" */
     int without_new;        /* inductive scenarios: 1: do not observe what came after training; default 0 */
     const char *eval_alpha; /* one|reached; default NULL: as the model was trained */
-    double walks;           /* weight of short walks; default -1: as trained */
-    double links;           /* weight of item links; default -1: as trained */
+    double walks;           /* weight of short walks; default -1: as trained, or weighed again if neither is given
+                               and the log has outgrown the model */
+    double links;           /* weight of item links; default -1: the same */
     double prior;           /* weight of popularity; default -1: as trained */
     int walk_neighbours;    /* default 0: as trained */
     int allow_leaks;        /* 1: also on interactions that the model was trained on; default 0: refused */

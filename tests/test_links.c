@@ -60,7 +60,7 @@ static void check_solution(const struct inmo_graph *graph, const struct inmo_lin
 
 static void test_solution(void **state)
 {
-    static const struct inmo_link_rule rule[] = {{100, 3, 0, 0}, {100, 1, 0.5, 0}, {6, 2, 1, -0.3}};
+    static const struct inmo_link_rule rule[] = {{100, 3, 0, 0, 0}, {100, 1, 0.5, 0, 0}, {6, 2, 1, -0.3, 0}};
     struct inmo_error error = {0};
     struct inmo_graph *graph = random_graph_of(60, 40, 0.12, 5);
     (void)state;
@@ -85,7 +85,7 @@ static void test_solution(void **state)
 /* Several ridges at once are each alone; some items are those of all. */
 static void test_several(void **state)
 {
-    static const struct inmo_link_rule rule[] = {{9, 3, 0, 0}, {9, 10, 1, 0}};
+    static const struct inmo_link_rule rule[] = {{9, 3, 0, 0, 0}, {9, 10, 1, 0, 0}};
     struct inmo_error error = {0};
     struct inmo_graph *graph = random_graph_of(60, 40, 0.12, 8);
     struct inmo_links *together[2], *alone, *some;
@@ -114,7 +114,7 @@ static void test_sample(void **state)
 {
     struct inmo_error error = {0};
     struct inmo_graph *graph = random_graph_of(30000, 12, 0.4, 11);
-    struct inmo_link_rule rule = {100, 30, 0, 0};
+    struct inmo_link_rule rule = {100, 30, 0, 0, 0};
     struct inmo_links *links = NULL;
     double *gram = gram_of(graph);
     (void)state;
@@ -138,7 +138,7 @@ static void test_ranking(void **state)
     enum { USERS = 210, ITEMS = 1100, DIM = 3, K = 10 };
     struct inmo_error error = {0};
     struct inmo_graph *graph = random_graph_of(USERS, ITEMS, 0.01, 7);
-    struct inmo_link_rule rule = {12, 1, 0, 0};
+    struct inmo_link_rule rule = {12, 1, 0, 0, 0};
     struct inmo_beside beside = {.graph = graph};
     static float vector[(USERS + ITEMS) * DIM];
     static int32_t who[USERS], expected[USERS * K], found[USERS * K];
@@ -199,7 +199,7 @@ static void check_newcomer(const struct inmo_model *model, const struct inmo_tra
     assert_true(found > 0);
     must(inmo_links_solve(
         view->snapshot->graph,
-        &(struct inmo_link_rule){7, options->link_ridge, model->link_rule.share, options->link_popularity}, NULL,
+        &(struct inmo_link_rule){7, options->link_ridge, model->link_rule.share, options->link_popularity, 0}, NULL,
         NULL, &solved, &error));
     for (int32_t j = 0; j < links->items; j++)
         assert_near(inmo_links_between(links, j, item), model->links * (double)inmo_links_between(solved, j, item),

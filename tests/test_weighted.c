@@ -185,7 +185,7 @@ static void test_walks(void **state)
 /* b solves (G_JJ + ridge) b = G_Ji with G = Σ_u ω_u x_u x_u', x = w^1/2, J all other items. */
 static void test_links(void **state)
 {
-    static const struct inmo_link_rule rule = {100, 3, 0, 0};
+    static const struct inmo_link_rule rule = {100, 3, 0, 0, 0};
     double y[USERS * ITEMS], gram[ITEMS][ITEMS] = {{0}}, edges = 0, roots = 0;
     struct inmo_graph *graph = weighted_graph(0, y);
     struct inmo_links *links = NULL;

@@ -13,6 +13,7 @@
 #include "base/threads.h"
 #include "data/dataset.h"
 #include "eval/beyond.h"
+#include "eval/grown.h"
 #include "eval/leak.h"
 #include "eval/metrics.h"
 #include "score/offer.h"
@@ -43,9 +44,10 @@ const struct inmo_setting *inmo_eval_settings(size_t *count)
         {"eval-alpha", 's', offsetof(struct inmo_eval_options, eval_alpha), 0, 0, "one|reached", "Evaluation",
          "WHICH", "Normalization exponent of inmo models: 1, or that of the best epoch. Default: as trained."},
         {"walks", 'r', offsetof(struct inmo_eval_options, walks), -1, 1e6, NULL, "Evaluation", "WEIGHT",
-         "Weight of short walks in a score; -1: as trained."},
+         "Weight of short walks in a score; -1: as trained or, if neither this nor links is given and the log has "
+         "grown by over 5 %, weighed again."},
         {"links", 'r', offsetof(struct inmo_eval_options, links), -1, 1e6, NULL, "Evaluation", "WEIGHT",
-         "Weight of item links in a score; -1: as trained."},
+         "Weight of item links in a score; -1: as for walks."},
         {"prior", 'r', offsetof(struct inmo_eval_options, prior), -1, 1e6, NULL, "Evaluation", "WEIGHT",
          "Weight of an item's popularity in a score; -1: as trained."},
         {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation",
@@ -418,6 +420,8 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     }
     if (!status)
         status = inmo_rank_users(run.truth, &run.who, &run.count, error);
+    if (!status && options->walks < 0 && options->links < 0) /* as the data's log has grown */
+        status = inmo_weigh_grown(&as_asked, &run.bound, 0, alpha, hooks, error);
     if (!status)
         status = get_ready(&run, alpha, error);
     if (status)

@@ -333,6 +333,8 @@ static enum inmo_status weigh_pairs(struct weigher *weigher, int32_t users, floa
     if (status)
         return status;
     best = best_trial(weigher, &weights->ndcg);
+    for (int32_t n = 0; weigher->weighing->ndcg && n < weigher->weighing->count; n++)
+        weigher->weighing->ndcg[n] = weigher->ndcg[(size_t)n * (size_t)weigher->trials + (size_t)best];
     *weights = (struct inmo_weights){(double)weigher->walk_factor[best], (double)weigher->link_factor[best],
                                      (double)prior, weights->ndcg};
     return INMO_OK;

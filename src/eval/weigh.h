@@ -23,6 +23,7 @@ struct inmo_weighing {
     int only_seen;       /* 1: items without training interactions are no candidates */
     double walks, links; /* given weights; negative: to be chosen */
     double prior;        /* the same; chosen, it is 0 unless another weight is clearly better */
+    float *ndcg;         // (count) of each user by the weights in the end; NULL: not asked for
 };
 struct inmo_weights {
     double walks, links, prior;

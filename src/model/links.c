@@ -8,7 +8,7 @@
 
 struct inmo_link_rule inmo_link_rule_default(double popularity)
 {
-    return (struct inmo_link_rule){INMO_LINK_NEIGHBOURS, 100, 1, popularity};
+    return (struct inmo_link_rule){INMO_LINK_NEIGHBOURS, 100, 1, popularity, 0};
 }
 
 struct inmo_links *inmo_links_new(int32_t items, int64_t count)

@@ -12,6 +12,7 @@ struct inmo_link_rule {
     int32_t k;           /* most neighbours of an item */
     double ridge, share; /* added to the diagonal: ridge + share · G_jj */
     double popularity;   /* γ */
+    double spectrum;     /* weight of what singular vectors add (score/link_spectrum.h); 0: nothing */
 };
 
 struct inmo_link_rule inmo_link_rule_default(double popularity);

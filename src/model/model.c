@@ -199,6 +199,7 @@ void inmo_model_free(struct inmo_model *model)
         inmo_free((void *)model->extra_items.offset);
         inmo_free((void *)model->extra_users.text);
         inmo_free((void *)model->extra_users.offset);
+        inmo_csr_free(&model->untrained);
         inmo_csr_free(&model->valid);
         inmo_csr_free(&model->train);
         inmo_free((void *)model->items.text);

@@ -87,6 +87,7 @@ struct inmo_model {
     enum inmo_refitted refitted;                 /* what it has of the validation part */
     struct inmo_idmap users, items;              // those with training interactions
     struct inmo_csr train, valid;                // among them
+    struct inmo_csr untrained;                   // of train, what parameters never saw: refit by graph; or empty
     struct inmo_idmap extra_users, extra_items;  // known by name only: without training interactions
     struct inmo_csr seen;        // (users and extras, items and extras) never to be listed; offset NULL: nothing
     char *preparation;           // JSON object: how the data was split; NULL: unknown

@@ -2,6 +2,7 @@
  *
  *     users.offset users.text items.offset items.text      external ids
  *     train.offset train.item valid.offset valid.item      interactions among them, by user
+ *     untrained.offset untrained.item                      of those in train, what parameters never saw, if any
  *     extra_users.* extra_items.* seen.offset seen.item    names without training interactions, and what was only
  *                                                          seen, by user; if there are any
  *     titles                                               the file of titles as one block, if it was kept
@@ -58,7 +59,7 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     size_t count = 0;
     char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
     char links[48], link_neighbours[16], link_ridge[48], link_share[48], link_popularity[48], prior[48];
-    struct inmo_tensor tensor[24 + MOST_PARTS + INMO_SYSTEM_TENSORS];
+    struct inmo_tensor tensor[26 + MOST_PARTS + INMO_SYSTEM_TENSORS];
     struct inmo_part part[MOST_PARTS];
     struct inmo_metadata metadata[21] = {
         {"model", model->kind->name},
@@ -110,6 +111,12 @@ enum inmo_status inmo_model_save(const struct inmo_model *model, const char *pat
     tensor[count++] = vector("train.item", INMO_I32, inmo_csr_count(&model->train), model->train.column);
     tensor[count++] = vector("valid.offset", INMO_I64, (int64_t)model->users.count + 1, model->valid.offset);
     tensor[count++] = vector("valid.item", INMO_I32, inmo_csr_count(&model->valid), model->valid.column);
+    if (inmo_csr_count(&model->untrained) > 0) {
+        tensor[count++] =
+            vector("untrained.offset", INMO_I64, (int64_t)model->users.count + 1, model->untrained.offset);
+        tensor[count++] =
+            vector("untrained.item", INMO_I32, inmo_csr_count(&model->untrained), model->untrained.column);
+    }
     if (model->train.weight)
         tensor[count++] = vector("train.weight", INMO_F32, inmo_csr_count(&model->train), model->train.weight);
     if (model->valid.weight)
@@ -412,6 +419,9 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
     if (!status)
         status = inmo_stored_list(model->file, "valid", path, model->users.count, model->items.count, &model->valid,
                                   error);
+    if (!status && inmo_tensorfile_has(model->file, "untrained.offset"))
+        status = inmo_stored_list(model->file, "untrained", path, model->users.count, model->items.count,
+                                  &model->untrained, error);
     if (!status)
         status = inmo_stored_seen(model->file, path, model->users.count, model->items.count, &model->extra_users,
                                   &model->extra_items, &model->seen, error);

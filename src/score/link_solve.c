@@ -8,6 +8,7 @@
 #include "kernel/conjugate.h"
 #include "kernel/near.h"
 #include "ranks/ranks.h"
+#include "score/link_spectrum.h"
 #include "score/walk.h"
 
 #include <math.h>
@@ -318,6 +319,29 @@ static int64_t first_byte(const void *context, int rank)
     return 4 * solving->begin[first_item(solving->graph, rank)];
 }
 
+/* All rules have the same pairs of items. */
+static enum inmo_status add_spectrum(const struct solving *solving, const struct inmo_hooks *hooks,
+                                     struct inmo_links **links, struct inmo_error *error)
+{
+    float *kernel = NULL;
+    enum inmo_status status = INMO_OK;
+    for (int r = 0; r < solving->rules && !status; r++) {
+        const struct inmo_link_rule *rule = solving->rule + r;
+        if (rule->spectrum == 0)
+            continue;
+        if (!kernel) {
+            kernel = inmo_alloc((size_t)inmo_links_count(links[r]), sizeof *kernel);
+            status = kernel ? inmo_link_spectrum(solving->graph, links[r], hooks, kernel, error)
+                            : inmo_fail_memory(error, "the links between items");
+        }
+        if (!status)
+            inmo_link_spectrum_add(solving->graph, links[r], kernel, rule->spectrum, rule->popularity,
+                                   links[r]->weight, (float *)links[r]->weight);
+    }
+    inmo_free(kernel);
+    return status;
+}
+
 enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const struct inmo_link_rule *rule, int rules,
                                       const uint8_t *only, const struct inmo_hooks *hooks,
                                       struct inmo_links **links, struct inmo_error *error)
@@ -345,6 +369,8 @@ enum inmo_status inmo_links_solve_all(const struct inmo_graph *graph, const stru
         if (!links[r])
             status = inmo_fail_memory(error, "the links between items");
     }
+    if (!status)
+        status = add_spectrum(&solving, hooks, links, error);
     for (int r = 0; r < rules && status; r++) {
         inmo_links_free(links[r]);
         links[r] = NULL;

@@ -74,10 +74,23 @@ static struct inmo_links *merge(const struct inmo_links *linked, const struct in
 
 /* Regressions on more data predict better, and higher numbers, so those of training would fall behind those of new
  * items. A few per cent do not matter; beyond that, all are solved on what has been observed. */
-static int has_outgrown(const struct inmo_model *model, const struct inmo_graph *graph)
+int inmo_links_are_outgrown(const struct inmo_model *model, const struct inmo_model_binding *bound)
 {
-    double known = (double)(inmo_csr_count(&model->train) + inmo_csr_count(&model->valid));
-    return (double)graph->edges > 1.05 * known;
+    return inmo_links_growth(model, bound) > 0.05;
+}
+
+double inmo_links_growth(const struct inmo_model *model, const struct inmo_model_binding *bound)
+{
+    const struct inmo_graph *graph = bound->graph;
+    int64_t known = inmo_csr_count(&model->train);
+    for (int32_t u = 0; u < graph->users; u++) { /* a graph need not have what the model was validated on */
+        int32_t own = bound->model_user[u];
+        for (int64_t e = 0; own >= 0 && e < inmo_csr_degree(&model->valid, own); e++) {
+            int32_t i = bound->graph_item[model->valid.column[model->valid.offset[own] + e]];
+            known += i >= 0 && inmo_holds(inmo_graph_row(graph, u), inmo_graph_degree(graph, u), graph->users + i);
+        }
+    }
+    return known > 0 ? (double)graph->edges / (double)known - 1 : 0;
 }
 
 enum inmo_status inmo_links_bind(const struct inmo_model *model, const struct inmo_model_binding *bound,
@@ -87,7 +100,7 @@ enum inmo_status inmo_links_bind(const struct inmo_model *model, const struct in
     uint8_t *unknown = NULL;
     int is_same = bound->graph->items == model->items.count, short_of = 0;
     enum inmo_status status = INMO_OK;
-    if (!model->linked || has_outgrown(model, bound->graph)) {
+    if (!model->linked || inmo_links_are_outgrown(model, bound)) {
         status = inmo_links_solve(bound->graph, &model->link_rule, NULL, hooks, &links, error);
     } else {
         unknown = find_unknown(bound, &is_same, &short_of);

@@ -113,6 +113,12 @@ enum inmo_status inmo_beside_choose_links(const struct inmo_train_options *optio
     return status;
 }
 
+/* A setting, and what it has become. */
+struct settled {
+    const char *name;
+    double *setting, chosen;
+};
+
 enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,
                                   const struct inmo_hooks *hooks, char **record, struct inmo_error *error)
 {
@@ -120,6 +126,12 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
     const char *written = *record ? *record : "";
     int has_choice = strncmp(written, before, strlen(before)) == 0;
     struct inmo_text text = {0};
+    const struct settled settled[] = {{"walks", &options->walks, choice->weights.walks},
+                                      {"links", &options->links, choice->weights.links},
+                                      {"link-ridge", &options->link_ridge, choice->rule.ridge},
+                                      {"link-popularity", &options->link_popularity, choice->rule.popularity},
+                                      {"prior", &options->prior, choice->weights.prior}};
+    int listed = 0;
     char walks[32], links[32], ridge[32], popularity[32], prior[32], also[64] = "", *whole;
     inmo_format(walks, sizeof walks, "%.6g", choice->weights.walks);
     inmo_format(links, sizeof links, "%.6g", choice->weights.links);
@@ -132,17 +144,19 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
         inmo_note(hooks, INMO_NOTE,
                   "weighed by validation beside the vectors: walks %s, links %s (ridge %s, popularity %s)%s", walks,
                   links, ridge, popularity, also);
-    options->walks = choice->weights.walks;
-    options->links = choice->weights.links;
-    options->prior = choice->weights.prior;
-    options->link_ridge = choice->rule.ridge;
-    options->link_popularity = choice->rule.popularity;
-    if (!choice->chooses)
+    inmo_text_add(&text, before, strlen(before));
+    for (size_t n = 0; n < sizeof settled / sizeof *settled; n++) {
+        if (*settled[n].setting == INMO_AUTO) { /* a weight that was given is not what was chosen */
+            inmo_text_format(&text, "%s\"%s\": ", listed++ ? ", " : "", settled[n].name);
+            inmo_text_number(&text, settled[n].chosen, 6);
+        }
+        *settled[n].setting = settled[n].chosen;
+    }
+    if (!choice->chooses) {
+        inmo_text_free(&text);
         return INMO_OK;
-    inmo_text_format(
-        &text, "%s\"walks\": %s, \"links\": %s, \"link-ridge\": %s, \"link-popularity\": %s, \"prior\": %s%s%s",
-        before, walks, links, ridge, popularity, prior, has_choice ? ", " : "}}",
-        has_choice || !*written ? "" : ",\n");
+    }
+    inmo_text_format(&text, "%s%s", has_choice ? ", " : "}}", has_choice || !*written ? "" : ",\n");
     written += has_choice ? strlen(before) : 0;
     inmo_text_add(&text, written, strlen(written));
     whole = inmo_text_take(&text);

@@ -248,9 +248,9 @@ static enum inmo_status fill_model(const struct inmo_dataset *data, const struct
     return status;
 }
 
-enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct inmo_train_options *options,
-                                   const struct inmo_model_kind *kind, int32_t *node, struct inmo_model **out,
-                                   struct inmo_error *error)
+enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct inmo_csr *untrained,
+                                   const struct inmo_train_options *options, const struct inmo_model_kind *kind,
+                                   int32_t *node, struct inmo_model **out, struct inmo_error *error)
 {
     enum inmo_status status = INMO_OK;
     struct inmo_model *model = inmo_alloc_zero(1, sizeof *model);
@@ -260,6 +260,8 @@ enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct
         status = inmo_fail_memory(error, "the model");
     else
         status = fill_model(data, options, kind, user, item, model, error);
+    if (!status && untrained)
+        status = copy_list(untrained, user, item, model->users.count, model->items.count, &model->untrained, error);
     for (int32_t u = 0; !status && node && u < data->users.count; u++)
         node[u] = user[u];
     for (int32_t i = 0; !status && node && i < data->items.count; i++)

@@ -7,10 +7,10 @@
 
 /* Makes a model without parameters of the users and items with training interactions, renumbered. It owns copies
  * of ids, interactions and settings. node (users + items of the data set) is set to each one's node in the model,
- * or -1; may be NULL. */
-enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct inmo_train_options *options,
-                                   const struct inmo_model_kind *kind, int32_t *node, struct inmo_model **model,
-                                   struct inmo_error *error);
+ * or -1; may be NULL. untrained: of the training interactions, those that parameters never saw; NULL: none. */
+enum inmo_status inmo_export_model(const struct inmo_dataset *data, const struct inmo_csr *untrained,
+                                   const struct inmo_train_options *options, const struct inmo_model_kind *kind,
+                                   int32_t *node, struct inmo_model **model, struct inmo_error *error);
 
 /* Adds what is known at the end of training: the final exponent, and the record of the epochs (JSON, without the
  * brackets). */

@@ -353,7 +353,8 @@ static enum inmo_status parts_export(struct inmo_learner *learner, const float *
     enum inmo_status status = node ? INMO_OK : inmo_fail_memory(error, "the model");
     inmo_stepper_end(parts->stepper);
     if (!status)
-        status = inmo_export_model(setup->exported, setup->options, setup->kind, node, &model, error);
+        status = inmo_export_model(setup->exported, setup->exported != setup->data ? &setup->data->valid : NULL,
+                                   setup->options, setup->kind, node, &model, error);
     if (!status && parts->stepper->cut && inmo_own_rank() == 0) {
         collected = inmo_alloc((size_t)inmo_cut_rows(parts->stepper) * (size_t)model->dim, sizeof *collected);
         status = collected ? INMO_OK : inmo_fail_memory(error, "the model");

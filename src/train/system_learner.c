@@ -86,7 +86,7 @@ static enum inmo_status make(const struct inmo_learner_setup *setup, const struc
     self->system = setup->kind->system;
     status = inmo_graph_build(data->users.count, data->items.count, lists, 1, &self->data_graph, error);
     if (!status)
-        status = inmo_export_model(data, setup->options, setup->kind, NULL, &self->model, error);
+        status = inmo_export_model(data, NULL, setup->options, setup->kind, NULL, &self->model, error);
     if (!status) {
         lists[0] = &self->model->train;
         status =

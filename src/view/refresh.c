@@ -86,7 +86,7 @@ enum inmo_status inmo_view_refresh(struct inmo_view *view, const struct inmo_hoo
     if (!status)
         status = inmo_overlay_merge(&overlay, users, items, &graph, &fate, error);
     if (!status)
-        status = inmo_snapshot_make(view->model, graph, fate, hooks, &made, error);
+        status = inmo_snapshot_make(view->model, old, graph, fate, hooks, &made, error);
     if (!status) /* nobody waits here, and no request has to compute walks later */
         status = inmo_beside_complete(&made->scorer.beside, hooks, error);
     if (!status)

@@ -3,8 +3,10 @@
 #include "view/snapshot.h"
 
 #include "base/memory.h"
+#include "eval/grown.h"
 #include "score/offer.h"
 
+#include <math.h>
 #include <string.h>
 
 static atomic_uint_fast64_t serials;
@@ -54,9 +56,25 @@ static enum inmo_status close_unoffered(struct inmo_snapshot *snapshot, struct i
     return INMO_OK;
 }
 
-enum inmo_status inmo_snapshot_make(const struct inmo_model *model, struct inmo_graph *graph, uint8_t *fate,
-                                    const struct inmo_hooks *hooks, struct inmo_snapshot **out,
-                                    struct inmo_error *error)
+/* Weighs the parts of a score for the snapshot's graph, or takes the weights over. */
+static enum inmo_status weigh(struct inmo_snapshot *snapshot, const struct inmo_snapshot *before,
+                              const struct inmo_hooks *hooks, struct inmo_error *error)
+{
+    int64_t edges = snapshot->graph->edges;
+    if (before && fabs((double)(edges - before->weighed_at)) <= 0.05 * (double)before->weighed_at) {
+        snapshot->weighed = before->weighed;
+        snapshot->weighed_at = before->weighed_at;
+        return INMO_OK;
+    }
+    snapshot->weighed = *snapshot->model;
+    snapshot->weighed_at = edges;
+    return inmo_weigh_grown(&snapshot->weighed, &snapshot->bound, 1, inmo_model_alpha(snapshot->model), hooks,
+                            error);
+}
+
+enum inmo_status inmo_snapshot_make(const struct inmo_model *model, const struct inmo_snapshot *before,
+                                    struct inmo_graph *graph, uint8_t *fate, const struct inmo_hooks *hooks,
+                                    struct inmo_snapshot **out, struct inmo_error *error)
 {
     struct inmo_snapshot *snapshot = inmo_alloc_zero(1, sizeof *snapshot);
     enum inmo_status status = INMO_OK;
@@ -75,7 +93,10 @@ enum inmo_status inmo_snapshot_make(const struct inmo_model *model, struct inmo_
     if (!status && inmo_is_interrupted(hooks))
         status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while making a view");
     if (!status)
-        status = inmo_scorer_open(&snapshot->scorer, model, &snapshot->bound, inmo_model_alpha(model), 1, error);
+        status = weigh(snapshot, before, hooks, error);
+    if (!status)
+        status = inmo_scorer_open(&snapshot->scorer, &snapshot->weighed, &snapshot->bound, inmo_model_alpha(model),
+                                  1, error);
     if (!status && inmo_is_interrupted(hooks))
         status = inmo_fail(error, INMO_INTERRUPTED, "stopped on request while making a view");
     if (!status && snapshot->scorer.by_dot)

@@ -20,8 +20,10 @@ struct inmo_snapshot {
     atomic_int references;
     uint64_t serial; /* unique in the process; never 0 */
     const struct inmo_model *model;
-    struct inmo_graph *graph;  // numbers users and items like the view's names
-    uint8_t *fate;             // (nodes) the flags above; NULL: nothing was ever forgotten
+    struct inmo_graph *graph;   // numbers users and items like the view's names
+    uint8_t *fate;              // (nodes) the flags above; NULL: nothing was ever forgotten
+    int64_t weighed_at;         /* interactions of the graph that the weights were chosen on */
+    struct inmo_model weighed;  // the model, as its parts weigh on this graph (eval/grown.h); owns nothing
     struct inmo_model_binding bound;
     struct inmo_scorer scorer;         /* r and what folding in needs, or a system's scores */
     struct inmo_quantised *quantised;  // the item rows of r; NULL if a score is not a dot product
@@ -31,10 +33,11 @@ struct inmo_snapshot {
 };
 
 /* Makes a snapshot with one reference from a graph of the view's users and items. It takes graph and fate (may be
- * NULL) over, even on failure. */
-enum inmo_status inmo_snapshot_make(const struct inmo_model *model, struct inmo_graph *graph, uint8_t *fate,
-                                    const struct inmo_hooks *hooks, struct inmo_snapshot **snapshot,
-                                    struct inmo_error *error);
+ * NULL) over, even on failure. before: an earlier snapshot, whose weights are kept until the graph has grown or
+ * shrunk by a twentieth, because to weigh again takes longer than all the rest; NULL: there is none. */
+enum inmo_status inmo_snapshot_make(const struct inmo_model *model, const struct inmo_snapshot *before,
+                                    struct inmo_graph *graph, uint8_t *fate, const struct inmo_hooks *hooks,
+                                    struct inmo_snapshot **snapshot, struct inmo_error *error);
 /* Given back by inmo_snapshot_release of inmo.h. */
 struct inmo_snapshot *inmo_snapshot_hold(struct inmo_snapshot *snapshot);
 

@@ -186,7 +186,7 @@ enum inmo_status inmo_view_create(const struct inmo_model *model, const struct i
     if (!status && (status = inmo_seen_fates(model, graph, &fate, error)) != INMO_OK)
         inmo_graph_free(graph);
     if (!status)
-        status = inmo_snapshot_make(model, graph, fate, NULL, &view->snapshot, error);
+        status = inmo_snapshot_make(model, NULL, graph, fate, NULL, &view->snapshot, error);
     if (!status)
         status = inmo_overlay_make(view->snapshot, &view->overlay, error);
     inmo_csr_free(&list);

@@ -316,6 +316,15 @@ def test_evaluation_and_lists_of_all_users_are_those_of_one_rank(data, reference
     assert done.returncode == 2 and "--all-users" in done.stderr
 
 
+def test_a_grown_log_is_weighed_alike_on_all_ranks(tmp_path):
+    inmo("synth", "-o", tmp_path / "log.tsv", "--interactions", 12000, "--seed", 4, "-q")
+    inmo("prepare", tmp_path / "log.tsv", "-o", tmp_path / "data", "--scenario", "new-users-items", "-q")
+    inmo("train", tmp_path / "data", "-o", tmp_path / "model", "--refit", "none", "--dim", 16, "--epochs", 6, "-q")
+    one, three = (inmo("evaluate", tmp_path / "model", tmp_path / "data", "--json", ranks=ranks) for ranks in (0, 3))
+    assert "weighed again" in one.stderr and "spectrum 0.1" in one.stderr  # ranks decompose the graph together
+    assert json.loads(one.stdout)["groups"] == json.loads(three.stdout)["groups"]
+
+
 def test_bytes_are_those_of_the_cut(data, tmp_path):
     options = [*CASES["paper-lightgcn"], "--storage", "float", "--json"]  # every exchange of a layer is of all rows
     ranks = json.loads(train(data, tmp_path / "model", options, ranks=4).stdout)["ranks"]
