@@ -9,10 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
 enum { SMALL_ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20, ROUNDED_FROM = 8 * HUGE_PAGE };
 
 static atomic_long allocations_left = -1;
@@ -74,13 +70,6 @@ void *inmo_resize(void *block, size_t old_count, size_t new_count, size_t size)
 void inmo_free(void *block)
 {
     free(block);
-}
-
-void inmo_return_free(void)
-{
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
 }
 
 void inmo_release(void *block, size_t begin, size_t end)

@@ -13,8 +13,6 @@ void *inmo_alloc_zero(size_t count, size_t size);
 /* Keeps the first old_count elements. On failure returns NULL and the old block stays. */
 void *inmo_resize(void *block, size_t old_count, size_t new_count, size_t size);
 void inmo_free(void *block);
-/* Gives free memory back to the system, after work that needed far more than what runs on. */
-void inmo_return_free(void);
 /* Gives the memory of whole huge pages within [begin, end) of a block back to the system until they are written
  * again. What was in these bytes is lost. */
 void inmo_release(void *block, size_t begin, size_t end);

@@ -277,7 +277,6 @@ enum inmo_status inmo_weigh_grown(struct inmo_model *as_grown, const struct inmo
     model.link_rule.popularity = model.popularity; /* that of the vectors: what another was better by was little */
     for (int draw = 0; draw < draws && !status; draw++)
         status = try_draw(draw, &as_trained, &model, bound, is_all, alpha, hooks, &finding, error);
-    inmo_return_free(); /* a server goes on for long */
     if (status)
         return status;
     inmo_ranks_broadcast(0, &finding, sizeof finding); /* what follows from it must be the same on all of them */
