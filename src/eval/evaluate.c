@@ -2,64 +2,27 @@
  *
  * Interactions used for the test part (for validation in brackets):
  *
- *     graph     train, and later unless without_new   (train)
- *               and valid, if the model has it (train/refit.h)
+ *     graph     train, later unless without_new, and valid if the model has it (train/refit.h)   (train)
  *     masked    train, later, valid                   (train), and what was seen with mask_seen
  *     truth     test                                  (valid)
  *
  * Metrics are summed in the order of the users, so they do not depend on the number of threads. */
 #include "base/memory.h"
-#include "base/setting.h"
 #include "base/threads.h"
 #include "data/dataset.h"
 #include "eval/beyond.h"
 #include "eval/grown.h"
 #include "eval/leak.h"
 #include "eval/metrics.h"
+#include "eval/settings.h"
 #include "score/offer.h"
 #include "score/scorer.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KS = 16, MOST_GROUPS = 16, MOST_K = 10000 };
-
-void inmo_eval_options_init_sized(struct inmo_eval_options *options, size_t size)
-{
-    const struct inmo_eval_options defaults = {.part = "test", .ks = "20", .walks = -1, .links = -1, .prior = -1};
-    inmo_sized_fill(options, size, &defaults, sizeof defaults);
-}
-
-const struct inmo_setting *inmo_eval_settings(size_t *count)
-{
-    static const struct inmo_setting table[] = {
-        {"part", 's', offsetof(struct inmo_eval_options, part), 0, 0, "test|valid", "Evaluation", "PART",
-         "Part to evaluate on."},
-        {"k", 's', offsetof(struct inmo_eval_options, ks), 0, 0, NULL, "Evaluation", "K,K,...",
-         "List lengths to evaluate."},
-        {"without-new", 'b', offsetof(struct inmo_eval_options, without_new), 0, 1, NULL, "Evaluation", NULL,
-         "Inductive scenarios: do not observe what came after training."},
-        {"eval-alpha", 's', offsetof(struct inmo_eval_options, eval_alpha), 0, 0, "one|reached", "Evaluation",
-         "WHICH", "Normalization exponent of inmo models: 1, or that of the best epoch. Default: as trained."},
-        {"walks", 'r', offsetof(struct inmo_eval_options, walks), -1, 1e6, NULL, "Evaluation", "WEIGHT",
-         "Weight of short walks in a score; -1: as trained or, if neither this nor links is given and the log has "
-         "grown by over 5 %, weighed again."},
-        {"links", 'r', offsetof(struct inmo_eval_options, links), -1, 1e6, NULL, "Evaluation", "WEIGHT",
-         "Weight of item links in a score; -1: as for walks."},
-        {"prior", 'r', offsetof(struct inmo_eval_options, prior), -1, 1e6, NULL, "Evaluation", "WEIGHT",
-         "Weight of an item's popularity in a score; -1: as trained."},
-        {"walk-neighbours", 'i', offsetof(struct inmo_eval_options, walk_neighbours), 0, 100000, NULL, "Evaluation",
-         "K", "Number of items that walks from an item lead to; 0: as trained."},
-        {"allow-leaks", 'b', offsetof(struct inmo_eval_options, allow_leaks), 0, 1, NULL, "Evaluation", NULL,
-         "Evaluate even on interactions that the model was trained on, which is otherwise refused."},
-        {"mask-seen", 'b', offsetof(struct inmo_eval_options, mask_seen), 0, 1, NULL, "Evaluation", NULL,
-         "Leave out what a user has seen but not chosen, as lists do; published figures do not."},
-    };
-    *count = sizeof table / sizeof *table;
-    return table;
-}
+enum { MOST_GROUPS = 16, MOST_LISTS = 3 };
 
 /* Selects the users and items of a group. */
 struct group_rule {
@@ -74,12 +37,12 @@ struct group_rule {
 struct evaluation {
     const struct inmo_model *model;
     const struct inmo_dataset *data;
-    int k[MOST_KS], ks, longest;
+    struct inmo_list_lengths lengths;
+    int longest;  // of them
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
     struct inmo_scorer scorer;
-    const struct inmo_csr *truth;
-    const struct inmo_csr *mask[5];
+    const struct inmo_csr *truth, *mask[5];
     int masks;
     int32_t *who, count;  // users with truth items
     int32_t *candidate, candidates;
@@ -93,7 +56,7 @@ struct report {
     struct inmo_report head;
     struct inmo_group group[MOST_GROUPS];
     char name[MOST_GROUPS][32];
-    struct inmo_metrics at[MOST_GROUPS][MOST_KS];
+    struct inmo_metrics at[MOST_GROUPS][INMO_MOST_KS];
     float user_ndcg[];  // (users)
 };
 
@@ -102,26 +65,7 @@ void inmo_report_free(struct inmo_report *report)
     inmo_free(report);
 }
 
-static enum inmo_status parse_ks(const char *text, struct evaluation *run, struct inmo_error *error)
-{
-    const char *at = text;
-    while (*at) {
-        char *end = NULL;
-        long k = strtol(at, &end, 10);
-        if (end == at || (*end && (*end != ',' || !end[1])) || k < 1 || k > MOST_K || run->ks == MOST_KS)
-            return inmo_fail(error, INMO_USAGE,
-                             "`k`: found '%s', expected up to %d numbers from 1 to %d, like 5,10,20", text, MOST_KS,
-                             MOST_K);
-        run->k[run->ks++] = (int)k;
-        run->longest = k > run->longest ? (int)k : run->longest;
-        at = *end ? end + 1 : end;
-    }
-    if (run->ks == 0)
-        return inmo_fail(error, INMO_USAGE, "`k`: found nothing, expected numbers like 5,10,20");
-    return INMO_OK;
-}
-
-/* Refuses a scenario that the model cannot handle, rather than report a made-up number. */
+/* Refuses a scenario that the model cannot handle. */
 static enum inmo_status check_scenario(const struct inmo_model *model, const struct inmo_dataset *data, int is_test,
                                        int without_new, struct inmo_error *error)
 {
@@ -243,26 +187,26 @@ static enum inmo_status judge_group(struct evaluation *run, const struct group_r
         if (wanted == 0)
             continue;
         run->member[users++] = n;
-        for (int j = 0; j < run->ks; j++)
-            inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->k[j], truth, wanted,
+        for (int j = 0; j < run->lengths.count; j++)
+            inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->lengths.k[j], truth, wanted,
                              &report->at[g][j]);
         if (g == 0)
             report->user_ndcg[u] = (float)(report->at[g][0].ndcg - before);
     }
-    for (int j = 0; j < run->ks; j++) {
+    for (int j = 0; j < run->lengths.count; j++) {
         int64_t listed = 0;
         memset(run->listed, 0, (size_t)run->data->items.count);
         for (int32_t n = 0; n < run->count; n++)
-            for (int p = 0; p < run->k[j] && in_group(run, rule, run->who[n]); p++)
+            for (int p = 0; p < run->lengths.k[j] && in_group(run, rule, run->who[n]); p++)
                 if (run->top[(size_t)n * (size_t)run->longest + (size_t)p] >= 0)
                     run->listed[run->top[(size_t)n * (size_t)run->longest + (size_t)p]] = 1;
         for (int32_t i = 0; i < run->data->items.count; i++)
             listed += run->listed[i];
         inmo_metrics_mean(&report->at[g][j], users);
-        report->at[g][j].k = run->k[j];
+        report->at[g][j].k = run->lengths.k[j];
         report->at[g][j].coverage = run->candidates > 0 ? (double)listed / run->candidates : 0;
         if (!status)
-            status = inmo_beyond_mean(run->graph, run->top, run->longest, run->member, users, run->k[j],
+            status = inmo_beyond_mean(run->graph, run->top, run->longest, run->member, users, run->lengths.k[j],
                                       &report->at[g][j], error);
     }
     if (status || (users == 0 && g > 0))
@@ -322,130 +266,127 @@ static enum inmo_status get_ready(struct evaluation *run, double alpha, struct i
     return inmo_scorer_open(&run->scorer, run->model, &run->bound, alpha, 0, error);
 }
 
+/* Chooses the interactions of the test (see above); list: those of its graph. The caller frees seen. */
+static enum inmo_status choose_parts(struct evaluation *run, const struct inmo_eval_options *options, int is_test,
+                                     struct inmo_csr *seen, struct inmo_csr *list, size_t *lists,
+                                     struct inmo_error *error)
+{
+    const struct inmo_dataset *data = run->data;
+    run->truth = is_test ? &data->test : &data->valid;
+    if (inmo_csr_count(run->truth) == 0)
+        return inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
+    run->mask[run->masks++] = &data->train;
+    if (options->mask_seen && data->seen.offset) {
+        if (inmo_csr_trim(&data->seen, data->users.count, data->items.count, seen) != 0)
+            return inmo_fail_memory(error, "what was seen");
+        run->mask[run->masks++] = seen;
+    }
+    list[(*lists)++] = data->train;
+    if (is_test) {
+        run->mask[run->masks++] = &data->valid;
+        run->mask[run->masks++] = &data->later;
+        run->mask[run->masks++] = &data->aside;
+        if (!options->without_new)
+            list[(*lists)++] = data->later;
+        if (run->model->refitted)
+            list[(*lists)++] = data->valid;
+    }
+    for (size_t n = 0; n < *lists && !run->model->train.weight; n++) /* it was trained without weights */
+        list[n].weight = NULL;
+    return INMO_OK;
+}
+
+/* Builds the graph, and checks that the model has not learned what it is asked for. */
+static enum inmo_status observe(struct evaluation *run, const struct inmo_eval_options *options, int is_test,
+                                const struct inmo_csr *list, size_t lists, struct inmo_error *error)
+{
+    const struct inmo_dataset *data = run->data;
+    const struct inmo_model *model = run->model;
+    const struct inmo_csr *observed[MOST_LISTS];
+    struct inmo_leaks leaks;
+    enum inmo_status status;
+    for (size_t n = 0; n < lists; n++)
+        observed[n] = &list[n];
+    status = inmo_graph_build(data->users.count, data->items.count, observed, lists, &run->graph, error);
+    if (!status)
+        status = inmo_model_bind(model, run->graph, &data->users, &data->items, &run->bound, error);
+    /* What is only in the graph of a refitted model was not learned from (train/refit.h). */
+    if (!status && !options->allow_leaks && (is_test || model->refitted != INMO_REFIT_GRAPH)) {
+        inmo_leaks_count(model, run->bound.model_user, run->bound.model_item, run->truth, &leaks);
+        status = inmo_leaks_check(&leaks, is_test, error);
+    }
+    if (!status)
+        status = inmo_rank_users(run->truth, &run->who, &run->count, error);
+    return status;
+}
+
+static enum inmo_status make_report(struct evaluation *run, int is_test, const struct inmo_hooks *hooks,
+                                    struct report **out, struct inmo_error *error)
+{
+    int32_t users = run->data->users.count;
+    struct report *report = inmo_alloc_zero(1, sizeof *report + (size_t)users * sizeof *report->user_ndcg);
+    enum inmo_status status;
+    if (!report)
+        return inmo_fail_memory(error, "the report");
+    for (int32_t u = 0; u < users; u++)
+        report->user_ndcg[u] = NAN;
+    status = judge(run, is_test, hooks, report, error);
+    if (status) {
+        inmo_free(report);
+        return status;
+    }
+    report->head.k_count = (size_t)run->lengths.count;
+    report->head.group = report->group;
+    report->head.user_ndcg = report->user_ndcg;
+    *out = report;
+    return INMO_OK;
+}
+
 enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo_dataset *data,
                                const struct inmo_eval_options *options, const struct inmo_hooks *hooks,
                                struct inmo_report **out, struct inmo_error *error)
 {
-    enum inmo_status status = INMO_OK;
-    struct inmo_eval_options defaults, filled;
+    struct inmo_eval_options filled;
     struct inmo_model as_asked = *model; /* a shallow copy: only walks, links and prior may change */
     struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
-    const struct inmo_csr *lists[3] = {&data->train};
-    size_t list_count = 1;
-    const struct inmo_csr *masked[] = {&data->valid, &data->later, &data->aside};
-    struct inmo_leaks leaks;
-    struct inmo_csr plain[3];
-    struct inmo_csr seen = {0};  // among the data set's own users and items
-    size_t setting_count;
-    const struct inmo_setting *settings = inmo_eval_settings(&setting_count);
+    struct inmo_csr list[MOST_LISTS], seen = {0}; /* seen: among the data set's own users and items */
     double start = inmo_now(), inference_start, inference_seconds, alpha = inmo_model_alpha(model);
-    int is_test;
-
-    inmo_eval_options_init(&defaults);
-    status = inmo_sized_check(options ? options : &defaults, sizeof *options, "inmo_eval_options", error);
-    if (status)
-        goto done;
-    filled = options ? *options : defaults;
-    filled.part = filled.part ? filled.part : defaults.part;
-    filled.ks = filled.ks ? filled.ks : defaults.ks;
-    options = &filled;
-    status = inmo_settings_check(settings, setting_count, options, error);
+    size_t lists = 0;
+    int is_test = 0;
+    enum inmo_status status = inmo_eval_options_fill(options, &filled, &run.lengths, error);
     if (!status)
-        status = parse_ks(options->ks, &run, error);
+        status = inmo_eval_weights(&filled, &as_asked, error);
+    if (!status) {
+        run.longest = run.lengths.longest;
+        is_test = strcmp(filled.part, "test") == 0;
+        status = check_scenario(model, data, is_test, filled.without_new, error);
+    }
+    if (!status)
+        status = choose_parts(&run, &filled, is_test, &seen, list, &lists, error);
     if (status)
         goto done;
-    if (options->walks >= 0)
-        as_asked.walks = options->walks;
-    if (options->walk_neighbours > 0)
-        as_asked.walk_neighbours = options->walk_neighbours;
-    if (options->links >= 0) {
-        as_asked.links = options->links;
-        if (!as_asked.linked) /* solved on the graph of the test, with the default's rule */
-            as_asked.link_rule = inmo_link_rule_default(model->popularity);
-    }
-    if (options->prior >= 0)
-        as_asked.prior = options->prior;
-    if ((as_asked.walks > 0 || as_asked.links > 0 || as_asked.prior > 0) && !inmo_kind_takes_walks(model->kind)) {
-        status =
-            inmo_fail(error, INMO_UNSUPPORTED, "`%s`: %s has no scores that are products of vectors to add them to",
-                      as_asked.walks > 0   ? "walks"
-                      : as_asked.links > 0 ? "links"
-                                           : "prior",
-                      model->kind->name);
-        goto done;
-    }
-    is_test = strcmp(options->part, "test") == 0;
-    if (options->eval_alpha)
-        alpha = strcmp(options->eval_alpha, "one") == 0 ? 1 : model->alpha_reached;
-    status = check_scenario(model, data, is_test, options->without_new, error);
-    if (status)
-        goto done;
-    run.truth = is_test ? &data->test : &data->valid;
-    run.mask[run.masks++] = &data->train;
-    if (options->mask_seen && data->seen.offset) {
-        if (inmo_csr_trim(&data->seen, data->users.count, data->items.count, &seen) != 0) {
-            status = inmo_fail_memory(error, "what was seen");
-            goto done;
-        }
-        run.mask[run.masks++] = &seen;
-    }
-    for (size_t n = 0; n < sizeof masked / sizeof *masked && is_test; n++)
-        run.mask[run.masks++] = masked[n];
-    if (inmo_csr_count(run.truth) == 0) {
-        status = inmo_fail(error, INMO_INPUT, "the data set has no %s interactions to evaluate on", options->part);
-        goto done;
-    }
-    if (is_test && !options->without_new)
-        lists[list_count++] = &data->later;
-    if (is_test && model->refitted)
-        lists[list_count++] = &data->valid;
+    if (filled.eval_alpha)
+        alpha = strcmp(filled.eval_alpha, "one") == 0 ? 1 : model->alpha_reached;
     if (!is_test && model->refitted == INMO_REFIT_GRAPH)
         as_asked.linked = NULL; /* vectors have not seen this part, but links have: they are solved without it */
     inference_start = inmo_now();
-    for (size_t n = 0; n < list_count && !model->train.weight; n++) { /* it was trained without weights */
-        plain[n] = *lists[n];
-        plain[n].weight = NULL;
-        lists[n] = &plain[n];
-    }
     if (model->train.weight && !data->train.weight)
         inmo_note(hooks, INMO_NOTE, "the model was trained with weights and the data has none: all count alike");
-    status = inmo_graph_build(data->users.count, data->items.count, lists, list_count, &run.graph, error);
-    if (!status)
-        status = inmo_model_bind(model, run.graph, &data->users, &data->items, &run.bound, error);
-    /* What is only in the graph of a refitted model was not learned from (train/refit.h). */
-    if (!status && !options->allow_leaks && (is_test || model->refitted != INMO_REFIT_GRAPH)) {
-        inmo_leaks_count(model, run.bound.model_user, run.bound.model_item, run.truth, &leaks);
-        status = inmo_leaks_check(&leaks, is_test, error);
-    }
-    if (!status)
-        status = inmo_rank_users(run.truth, &run.who, &run.count, error);
-    if (!status && options->walks < 0 && options->links < 0) /* as the data's log has grown */
+    status = observe(&run, &filled, is_test, list, lists, error);
+    if (!status && filled.walks < 0 && filled.links < 0) /* as the data's log has grown */
         status = inmo_weigh_grown(&as_asked, &run.bound, 0, alpha, hooks, error);
     if (!status)
         status = get_ready(&run, alpha, error);
-    if (status)
-        goto done;
     inference_seconds = inmo_now() - inference_start;
-    report = inmo_alloc_zero(1, sizeof *report + (size_t)data->users.count * sizeof *report->user_ndcg);
-    if (!report) {
-        status = inmo_fail_memory(error, "the report");
-        goto done;
-    }
-    for (int32_t u = 0; u < data->users.count; u++)
-        report->user_ndcg[u] = NAN;
-    status = judge(&run, is_test, hooks, report, error);
+    if (!status)
+        status = make_report(&run, is_test, hooks, &report, error);
     if (status)
         goto done;
-    report->head.k_count = (size_t)run.ks;
-    report->head.group = report->group;
-    report->head.user_ndcg = report->user_ndcg;
     report->head.seconds = inmo_now() - start;
     report->head.inference_seconds = inference_seconds;
     *out = &report->head;
-    report = NULL;
 done:
-    inmo_free(report);
     inmo_free(run.candidate);
     inmo_free(run.member);
     inmo_free(run.listed);
