@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "eval/metrics.h"
+#include "eval/weigh_reach.h"
 #include "eval/weigh_trial.h"
 #include "kernel/kernel.h"
 
@@ -23,137 +24,17 @@ static const double standard_errors = 2;
 
 struct weigher {
     const struct inmo_weighing *weighing;
-    const struct inmo_links *links;  // those to weigh
-    const struct inmo_walks *walks;
-    const struct inmo_prior *prior;
-    uint8_t *closed;  // (items) no candidates; NULL: all are
+    struct inmo_reach reach;  // what is weighed
     int32_t trials;
     float walk_factor[MOST_TRIALS], link_factor[MOST_TRIALS], prior_factor[MOST_TRIALS];
     float *ndcg;   // (users, trials)
     double *unit;  // (users, 3) spread of the products, heads of the walks and of the links
 };
 
-/* The memory of one thread. */
-struct space {
-    float *user, *score;  // (block, dim), (block, items)
-    struct inmo_sums sums;
-    int32_t *walk_item, *link_item, *item;  // (items)
-    int32_t *place;                         // (items) see inmo_reached
-    float *walk_value, *link_value;         // (items)
-    float *product, *walk, *link, *prior;   // (items) of the items that one of them reaches
-};
-
-static void space_free(struct space *space)
-{
-    inmo_free(space->prior);
-    inmo_free(space->link);
-    inmo_free(space->walk);
-    inmo_free(space->product);
-    inmo_free(space->link_value);
-    inmo_free(space->walk_value);
-    inmo_free(space->place);
-    inmo_free(space->item);
-    inmo_free(space->link_item);
-    inmo_free(space->walk_item);
-    inmo_sums_free(&space->sums);
-    inmo_free(space->score);
-    inmo_free(space->user);
-}
-
 static int32_t block_users(int32_t items)
 {
     int32_t users = BLOCK_SCORES / (items > 0 ? items : 1);
     return users < 1 ? 1 : users > BLOCK_USERS ? BLOCK_USERS : users;
-}
-
-static int space_make(struct space *space, const struct inmo_scorer *scorer)
-{
-    size_t items = (size_t)scorer->graph->items, block = (size_t)block_users(scorer->graph->items);
-    *space = (struct space){0};
-    space->user = inmo_alloc(block * (size_t)scorer->dim, sizeof(float));
-    space->score = inmo_alloc(block * items, sizeof(float));
-    space->walk_item = inmo_alloc(items, sizeof(int32_t));
-    space->link_item = inmo_alloc(items, sizeof(int32_t));
-    space->item = inmo_alloc(items, sizeof(int32_t));
-    space->place = inmo_alloc_zero(items, sizeof(int32_t));
-    space->walk_value = inmo_alloc(items, sizeof(float));
-    space->link_value = inmo_alloc(items, sizeof(float));
-    space->product = inmo_alloc(items, sizeof(float));
-    space->walk = inmo_alloc(items, sizeof(float));
-    space->link = inmo_alloc(items, sizeof(float));
-    space->prior = inmo_alloc(items, sizeof(float));
-    return inmo_sums_make(&space->sums, scorer->graph->items) == 0 && space->user && space->score &&
-                   space->walk_item && space->link_item && space->item && space->place && space->walk_value &&
-                   space->link_value && space->product && space->walk && space->link && space->prior
-               ? 0
-               : -1;
-}
-
-/* Items with values, ascending, and how many of them were taken. */
-struct list {
-    const int32_t *item;
-    const float *value;
-    int32_t count, at;
-};
-
-static int32_t next_item(const struct list *list)
-{
-    return list->at < list->count ? list->item[list->at] : INT32_MAX;
-}
-
-/* Its value of item i, which is not behind its next one. */
-static float take(struct list *list, int32_t i)
-{
-    return next_item(list) == i ? list->value[list->at++] : 0;
-}
-
-/* Puts the items that walks, links or the prior reach into space->item, with the parts of their scores, and takes
- * them, like items the user has, out of score. Returns how many there are. */
-static int32_t gather(const struct weigher *weigher, int32_t u, float *score, struct space *space)
-{
-    const struct inmo_graph *graph = weigher->weighing->scorer->graph;
-    const struct inmo_csr *seen = weigher->weighing->seen;
-    const int32_t *node = graph->neighbour + graph->offset[u];
-    const float *share = graph->relative ? graph->relative + graph->offset[u] : NULL;
-    int32_t history = (int32_t)inmo_graph_degree(graph, u), count = 0;
-    struct list walks = {.item = space->walk_item, .value = space->walk_value};
-    struct list links = {.item = space->link_item, .value = space->link_value}, prior = {0};
-    if (weigher->walks) {
-        inmo_walks_add(weigher->walks, node, share, history, graph->users, &space->sums);
-        walks.count = inmo_sums_collect(&space->sums, space->walk_item, space->walk_value);
-    }
-    if (weigher->links) {
-        inmo_links_add(weigher->links, node, share, history, graph->users, &space->sums);
-        links.count = inmo_sums_collect(&space->sums, space->link_item, space->link_value);
-    }
-    if (weigher->prior)
-        prior = (struct list){weigher->prior->item, weigher->prior->value, weigher->prior->count, 0};
-    for (int64_t e = seen->offset[u]; e < seen->offset[u + 1]; e++)
-        score[seen->column[e]] = -INFINITY;
-    for (int32_t i = 0; weigher->closed && i < graph->items; i++)
-        if (weigher->closed[i])
-            score[i] = -INFINITY;
-    for (;;) {
-        int32_t i = next_item(&walks);
-        float walk, link, popular;
-        i = next_item(&links) < i ? next_item(&links) : i;
-        i = next_item(&prior) < i ? next_item(&prior) : i;
-        if (i == INT32_MAX)
-            break;
-        walk = take(&walks, i);
-        link = take(&links, i);
-        popular = take(&prior, i);
-        if (score[i] == -INFINITY)
-            continue;
-        space->place[i] = count;
-        space->item[count] = i;
-        space->product[count] = score[i];
-        space->walk[count] = walk;
-        space->prior[count] = popular;
-        space->link[count++] = link;
-        score[i] = -INFINITY;
-    }
-    return count;
 }
 
 /* Mean of the k largest of count values. */
@@ -183,7 +64,7 @@ static double spread_of(const float *score, int32_t items)
 
 /* Tries all weights for one user. */
 static void try_user(const struct weigher *weigher, int32_t n, int32_t count, const float *score,
-                     const struct space *space)
+                     const struct inmo_reach_space *space)
 {
     const struct inmo_weighing *weighing = weigher->weighing;
     const struct inmo_csr *truth = weighing->truth;
@@ -209,7 +90,7 @@ static void try_user(const struct weigher *weigher, int32_t n, int32_t count, co
 }
 
 static void run_block(const struct weigher *weigher, int32_t first, int32_t count, int by_vectors, int for_unit,
-                      struct space *space)
+                      struct inmo_reach_space *space)
 {
     const struct inmo_scorer *scorer = weigher->weighing->scorer;
     int32_t items = scorer->graph->items;
@@ -228,7 +109,7 @@ static void run_block(const struct weigher *weigher, int32_t first, int32_t coun
         int32_t found;
         if (for_unit)
             unit[0] = spread_of(score, items);
-        found = gather(weigher, weigher->weighing->who[first + n], score, space);
+        found = inmo_reach_gather(&weigher->reach, weigher->weighing->who[first + n], score, space);
         if (for_unit) {
             unit[1] = mean_of_largest(space->walk, found, weigher->weighing->k);
             unit[2] = mean_of_largest(space->link, found, weigher->weighing->k);
@@ -248,8 +129,8 @@ static enum inmo_status run_over(const struct weigher *weigher, int32_t count, i
     inmo_blas_hold();
 #pragma omp parallel num_threads(inmo_threads())
     {
-        struct space space;
-        int ready = space_make(&space, scorer) == 0;
+        struct inmo_reach_space space;
+        int ready = inmo_reach_space_make(&space, scorer->graph->items, block, scorer->dim) == 0;
         if (!ready)
             atomic_store(&failed, 1);
 #pragma omp for schedule(dynamic)
@@ -257,7 +138,7 @@ static enum inmo_status run_over(const struct weigher *weigher, int32_t count, i
             if (ready && !atomic_load(&failed))
                 run_block(weigher, first, count - first < block ? count - first : block, by_vectors, for_unit,
                           &space);
-        space_free(&space);
+        inmo_reach_space_free(&space);
     }
     inmo_blas_release();
     return atomic_load(&failed) ? inmo_fail_memory(error, "weighing the parts of a score") : INMO_OK;
@@ -267,19 +148,21 @@ static enum inmo_status set_up(struct weigher *weigher, struct inmo_error *error
 {
     const struct inmo_weighing *weighing = weigher->weighing;
     const struct inmo_graph *graph = weighing->scorer->graph;
+    weigher->reach.graph = graph;
+    weigher->reach.seen = weighing->seen;
     weigher->unit = inmo_alloc_zero(3 * (size_t)weighing->count, sizeof *weigher->unit);
     weigher->ndcg = inmo_alloc((size_t)weighing->count * MOST_TRIALS, sizeof *weigher->ndcg);
-    weigher->closed = weighing->only_seen ? inmo_alloc_zero((size_t)graph->items, 1) : NULL;
-    if (!weigher->unit || !weigher->ndcg || (weighing->only_seen && !weigher->closed))
+    weigher->reach.closed = weighing->only_seen ? inmo_alloc_zero((size_t)graph->items, 1) : NULL;
+    if (!weigher->unit || !weigher->ndcg || (weighing->only_seen && !weigher->reach.closed))
         return inmo_fail_memory(error, "weighing the parts of a score");
-    for (int32_t i = 0; weigher->closed && i < graph->items; i++)
-        weigher->closed[i] = inmo_graph_degree(graph, graph->users + i) == 0;
+    for (int32_t i = 0; weigher->reach.closed && i < graph->items; i++)
+        weigher->reach.closed[i] = inmo_graph_degree(graph, graph->users + i) == 0;
     return INMO_OK;
 }
 
 static void tear_down(struct weigher *weigher)
 {
-    inmo_free(weigher->closed);
+    inmo_free(weigher->reach.closed);
     inmo_free(weigher->ndcg);
     inmo_free(weigher->unit);
 }
@@ -358,7 +241,7 @@ static int is_clear(const struct weigher *weigher, int32_t trial)
 static enum inmo_status weigh_prior(struct weigher *weigher, int32_t users, struct inmo_weights *weights,
                                     struct inmo_error *error)
 {
-    const struct inmo_prior *prior = weigher->prior;
+    const struct inmo_prior *prior = weigher->reach.prior;
     double spread = 0, head = mean_of_largest(prior->value, prior->count, weigher->weighing->k), ndcg;
     enum inmo_status status;
     int32_t best;
@@ -383,29 +266,29 @@ enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_we
                             struct inmo_error *error)
 {
     const struct inmo_beside *beside = &weighing->scorer->beside;
-    struct weigher weigher = {.weighing = weighing, .links = beside->links, .walks = beside->walks};
+    struct weigher weigher = {.weighing = weighing, .reach = {.links = beside->links, .walks = beside->walks}};
     struct inmo_walks walks;
     struct inmo_links links;
     int32_t users = weighing->count < UNIT_USERS ? weighing->count : UNIT_USERS;
     enum inmo_status status = set_up(&weigher, error);
-    if (weigher.walks) { /* by units of their own */
-        walks = *weigher.walks;
+    if (weigher.reach.walks) { /* by units of their own */
+        walks = *weigher.reach.walks;
         walks.factor = 1;
-        weigher.walks = &walks;
+        weigher.reach.walks = &walks;
     }
-    if (weigher.links) {
-        links = *weigher.links;
+    if (weigher.reach.links) {
+        links = *weigher.reach.links;
         links.factor = 1;
-        weigher.links = &links;
+        weigher.reach.links = &links;
     }
     if (!status)
         status = run_over(&weigher, users, 1, 1, error);
     if (!status && weighing->prior > 0)
-        weigher.prior = beside->prior;
+        weigher.reach.prior = beside->prior;
     if (!status)
         status = weigh_pairs(&weigher, users, (float)fmax(weighing->prior, 0), weights, error);
     if (!status && weighing->prior < 0 && beside->prior) {
-        weigher.prior = beside->prior;
+        weigher.reach.prior = beside->prior;
         status = weigh_prior(&weigher, users, weights, error);
     }
     tear_down(&weigher);
@@ -415,7 +298,7 @@ enum inmo_status inmo_weigh(const struct inmo_weighing *weighing, struct inmo_we
 enum inmo_status inmo_weigh_links_alone(const struct inmo_weighing *weighing, const struct inmo_links *links,
                                         float *ndcg, struct inmo_error *error)
 {
-    struct weigher weigher = {.weighing = weighing, .links = links, .trials = 1, .link_factor = {1}};
+    struct weigher weigher = {.weighing = weighing, .reach = {.links = links}, .trials = 1, .link_factor = {1}};
     enum inmo_status status = set_up(&weigher, error);
     if (!status)
         status = run_over(&weigher, weighing->count, 0, 0, error);

@@ -17,152 +17,13 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/tensorfile.h"
 #include "data/stored.h"
 #include "data/titles.h"
-#include "model/model.h"
+#include "model/modelfile.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MODEL_VERSION = 1, MOST_PARTS = 64 + 2 * 8 }; /* 16 layers of 4 parts, and those of a provider and a head */
-
-static struct inmo_tensor vector(const char *name, enum inmo_dtype dtype, int64_t count, const void *data)
-{
-    return (struct inmo_tensor){name, dtype, count, 0, data};
-}
-
-/* Lists the parts of model->own (extra parameters of provider, backbone and head) as arrays; part keeps their
- * names. Returns their number. */
-static size_t list_parts(const struct inmo_model *model, struct inmo_part *part, struct inmo_tensor *tensor)
-{
-    const float *at = model->own;
-    size_t count = 0;
-    for (; count < MOST_PARTS && inmo_model_part(model, (int)count, part + count); count++) {
-        int64_t size = inmo_part_size(part + count, model->dim), rows = part[count].rows;
-        tensor[count] = part[count].is_vector
-                            ? vector(part[count].name, INMO_F32, size, at)
-                            : (struct inmo_tensor){part[count].name, INMO_F32, rows, size / rows, at};
-        at += size;
-    }
-    return count;
-}
-
-enum inmo_status inmo_model_save(const struct inmo_model *model, const char *path, int force,
-                                 struct inmo_error *error)
-{
-    enum inmo_status status = INMO_OK;
-    const struct inmo_provider *provider = model->kind->provider;
-    int32_t user_rows = 0, *template_item = NULL;
-    size_t count = 0;
-    char dim[16], layers[16], alpha[48], popularity[48], walks[48], neighbours[16];
-    char links[48], link_neighbours[16], link_ridge[48], link_share[48], link_popularity[48], prior[48];
-    struct inmo_tensor tensor[26 + MOST_PARTS + INMO_SYSTEM_TENSORS];
-    struct inmo_part part[MOST_PARTS];
-    struct inmo_metadata metadata[21] = {
-        {"model", model->kind->name},
-        {"dim", dim},
-        {"layers", layers},
-        {"alpha_reached", alpha},
-        {"popularity", popularity},
-        {"walks", walks},
-        {"walk_neighbours", neighbours},
-        {"links", links},
-        {"link_neighbours", link_neighbours},
-        {"link_ridge", link_ridge},
-        {"link_share", link_share},
-        {"link_popularity", link_popularity},
-        {"eval_alpha", model->alpha_one ? "one" : "reached"},
-        {"configuration", model->configuration},
-        {"record", model->record},
-    };
-    size_t about = 15;
-    /* Only files of such models have them. */
-    if (model->shared_attention)
-        metadata[about++] = (struct inmo_metadata){"attention", "shared"};
-    if (model->preparation)
-        metadata[about++] = (struct inmo_metadata){"preparation", model->preparation};
-    if (model->origin)
-        metadata[about++] = (struct inmo_metadata){"origin", model->origin};
-    if (model->prior > 0)
-        metadata[about++] = (struct inmo_metadata){"prior", prior};
-    if (model->refitted)
-        metadata[about++] =
-            (struct inmo_metadata){"refit", model->refitted == INMO_REFIT_GRAPH ? "graph" : "train"};
-    snprintf(dim, sizeof dim, "%d", model->dim);
-    snprintf(layers, sizeof layers, "%d", model->layers);
-    inmo_format(alpha, sizeof alpha, "%.17g", model->alpha_reached);
-    inmo_format(popularity, sizeof popularity, "%.17g", model->popularity);
-    inmo_format(walks, sizeof walks, "%.17g", model->walks);
-    snprintf(neighbours, sizeof neighbours, "%d", model->walk_neighbours);
-    inmo_format(links, sizeof links, "%.17g", model->linked ? model->links : 0);
-    inmo_format(prior, sizeof prior, "%.17g", model->prior);
-    snprintf(link_neighbours, sizeof link_neighbours, "%d", model->link_rule.k);
-    inmo_format(link_ridge, sizeof link_ridge, "%.17g", model->link_rule.ridge);
-    inmo_format(link_share, sizeof link_share, "%.17g", model->link_rule.share);
-    inmo_format(link_popularity, sizeof link_popularity, "%.17g", model->link_rule.popularity);
-    tensor[count++] = vector("users.offset", INMO_I64, (int64_t)model->users.count + 1, model->users.offset);
-    tensor[count++] = vector("users.text", INMO_U8, model->users.offset[model->users.count], model->users.text);
-    tensor[count++] = vector("items.offset", INMO_I64, (int64_t)model->items.count + 1, model->items.offset);
-    tensor[count++] = vector("items.text", INMO_U8, model->items.offset[model->items.count], model->items.text);
-    tensor[count++] = vector("train.offset", INMO_I64, (int64_t)model->users.count + 1, model->train.offset);
-    tensor[count++] = vector("train.item", INMO_I32, inmo_csr_count(&model->train), model->train.column);
-    tensor[count++] = vector("valid.offset", INMO_I64, (int64_t)model->users.count + 1, model->valid.offset);
-    tensor[count++] = vector("valid.item", INMO_I32, inmo_csr_count(&model->valid), model->valid.column);
-    if (inmo_csr_count(&model->untrained) > 0) {
-        tensor[count++] =
-            vector("untrained.offset", INMO_I64, (int64_t)model->users.count + 1, model->untrained.offset);
-        tensor[count++] =
-            vector("untrained.item", INMO_I32, inmo_csr_count(&model->untrained), model->untrained.column);
-    }
-    if (model->train.weight)
-        tensor[count++] = vector("train.weight", INMO_F32, inmo_csr_count(&model->train), model->train.weight);
-    if (model->valid.weight)
-        tensor[count++] = vector("valid.weight", INMO_F32, inmo_csr_count(&model->valid), model->valid.weight);
-    if (model->seen.offset) {
-        const struct inmo_idmap *side[2] = {&model->extra_users, &model->extra_items};
-        tensor[count++] = vector("extra_users.offset", INMO_I64, (int64_t)side[0]->count + 1, side[0]->offset);
-        tensor[count++] = vector("extra_users.text", INMO_U8, side[0]->offset[side[0]->count], side[0]->text);
-        tensor[count++] = vector("extra_items.offset", INMO_I64, (int64_t)side[1]->count + 1, side[1]->offset);
-        tensor[count++] = vector("extra_items.text", INMO_U8, side[1]->offset[side[1]->count], side[1]->text);
-        tensor[count++] = vector("seen.offset", INMO_I64, (int64_t)model->seen.rows + 1, model->seen.offset);
-        tensor[count++] = vector("seen.item", INMO_I32, inmo_csr_count(&model->seen), model->seen.column);
-    }
-    if (model->linked) {
-        int64_t count_of_links = inmo_links_count(model->linked);
-        tensor[count++] = vector("links.offset", INMO_I64, (int64_t)model->items.count + 1, model->linked->offset);
-        tensor[count++] = vector("links.item", INMO_I32, count_of_links, model->linked->item);
-        tensor[count++] = vector("links.weight", INMO_F32, count_of_links, model->linked->weight);
-    }
-    if (model->node_of_row) {
-        while (user_rows < model->rows && model->node_of_row[user_rows] < model->users.count)
-            user_rows++;
-        template_item = inmo_alloc((size_t)(model->rows - user_rows), sizeof *template_item);
-        if (!template_item)
-            return inmo_fail_memory(error, "saving the model");
-        for (int32_t r = user_rows; r < model->rows; r++)
-            template_item[r - user_rows] = model->node_of_row[r] - model->users.count;
-        tensor[count++] = vector("template.users", INMO_I32, user_rows, model->node_of_row);
-        tensor[count++] = vector("template.items", INMO_I32, model->rows - user_rows, template_item);
-    }
-    if (provider)
-        tensor[count++] = (struct inmo_tensor){"parameters", INMO_F32, (int64_t)model->rows + provider->extra_rows,
-                                               model->dim, model->parameter};
-    for (size_t n = 0; n < model->tensors; n++)
-        tensor[count++] = model->tensor[n];
-    if (provider)
-        count += list_parts(model, part, tensor + count);
-    if (model->titles) {
-        size_t size;
-        const char *block = inmo_titles_block(model->titles, &size);
-        tensor[count++] = vector("titles", INMO_U8, (int64_t)size, block);
-    }
-    status = inmo_tensorfile_write(path, force, "model", MODEL_VERSION, metadata, about, tensor, count, error);
-    inmo_free(template_item);
-    return status;
-}
 
 static enum inmo_status bad(const char *path, const char *what, struct inmo_error *error)
 {
@@ -203,8 +64,8 @@ static enum inmo_status load_tensors(const char *path, struct inmo_model *model,
 /* Copies the extra parameters, which are separate arrays in the file, into one block. */
 static enum inmo_status load_parts(struct inmo_model *model, struct inmo_error *error)
 {
-    struct inmo_tensor tensor[MOST_PARTS], found;
-    struct inmo_part part[MOST_PARTS];
+    struct inmo_tensor tensor[INMO_MODEL_MOST_PARTS], found;
+    struct inmo_part part[INMO_MODEL_MOST_PARTS];
     size_t rows = (size_t)inmo_own_rows(model->kind, model->dim, model->layers), count;
     enum inmo_status status = INMO_OK;
     float *at;
@@ -212,7 +73,7 @@ static enum inmo_status load_parts(struct inmo_model *model, struct inmo_error *
     if (!model->own)
         return inmo_fail_memory(error, "the model");
     at = model->own;
-    count = list_parts(model, part, tensor);
+    count = inmo_model_list_parts(model, part, tensor);
     for (size_t n = 0; n < count && !status; n++) {
         size_t size = (size_t)inmo_part_size(part + n, model->dim);
         status = inmo_tensorfile_get(model->file, tensor[n].name, INMO_F32, tensor[n].rows, tensor[n].columns,
@@ -406,7 +267,7 @@ enum inmo_status inmo_model_load(const char *path, struct inmo_model **out, stru
         status = inmo_fail_memory(error, "the model");
         goto done;
     }
-    status = inmo_tensorfile_open(path, "model", MODEL_VERSION, &model->file, error);
+    status = inmo_tensorfile_open(path, "model", INMO_MODEL_VERSION, &model->file, error);
     if (!status)
         status = load_configuration(path, model, error);
     if (!status)
