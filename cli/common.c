@@ -66,7 +66,7 @@ void cli_add_data(struct cli_options *options, struct cli_data_options *data, co
     cli_add_table(options, row, count, &data->read);
     cli_add_table(options, &query_row, 1, data);
     row = inmo_prepare_settings(&count);
-    /* its last row is of prepare's own `hold-out`, which the one of training hides */
+    /* The last row, hold-out-by, belongs to prepare's `hold-out`, which commands that train have another of. */
     cli_add_table(options, row, cli_find(options, "hold-out") ? count - 1 : count, &data->prepare);
 }
 

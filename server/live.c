@@ -180,7 +180,7 @@ enum inmo_status live_refresh(struct live *live, struct inmo_error *error)
 {
     struct live_model *model = live_hold(live);
     double began = inmo_now();
-    enum inmo_status status = model ? inmo_view_refresh(model->view, NULL, error) : INMO_OK;
+    enum inmo_status status = model ? inmo_view_refresh(model->view, live->options.hooks, error) : INMO_OK;
     if (model && !status) {
         live->snapshot = stamp_now();
         metrics_observe(live->options.metrics, METRICS_FRESHNESS_REFRESH, inmo_now() - began);

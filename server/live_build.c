@@ -119,7 +119,7 @@ static enum inmo_status make_view(const struct live *live, struct live_model *ma
         status = inmo_view_observe(made->view, event, some, error);
     }
     if (!status)
-        status = inmo_view_refresh(made->view, NULL, error);
+        status = inmo_view_refresh(made->view, live->options.hooks, error);
     inmo_free(item);
     inmo_free(user);
     return status;

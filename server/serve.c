@@ -271,9 +271,9 @@ static void release_signals(const struct sigaction before[SIGNALS])
     sem_destroy(&signalled);
 }
 
-/* Arrays of a refresh or of a new model go back to the system when they are freed. By itself glibc keeps blocks of
- * such sizes for later once it has seen them, a pool for each thread, and a server grows by half in its first
- * minutes. */
+/* Arrays of a refresh or of a new model go back to the system when they are freed. By default glibc raises its
+ * threshold once such a block was freed and keeps later ones in an arena for each thread, so that a server grows by
+ * half in its first minutes. */
 static void return_large_blocks(void)
 {
 #ifdef M_MMAP_THRESHOLD

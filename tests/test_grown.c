@@ -240,6 +240,31 @@ static void test_weights(void **state)
     assert_true(changed > 0 && by_spectrum > 0);
 }
 
+/* Links keep an exponent of popularity that was given; one that was chosen becomes that of the vectors. */
+static void test_popularity(void **state)
+{
+    int changed[2] = {0, 0};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        int is_given = (int)(seed % 2);
+        struct inmo_train_options options = weighing_options("none");
+        struct inmo_error error = {0};
+        struct world world;
+        struct inmo_model grown;
+        if (is_given)
+            options.link_popularity = -0.5;
+        world = world_of(seed, &options);
+        grown = *world.model;
+        must(inmo_weigh_grown(&grown, &world.bound, 0, inmo_model_alpha(world.model), NULL, &error));
+        if (!is_same(&grown, world.model)) {
+            changed[is_given]++;
+            assert_true(grown.link_rule.popularity == (is_given ? -0.5 : world.model->popularity));
+        }
+        free_world(&world);
+    }
+    assert_true(changed[0] > 0 && changed[1] > 0);
+}
+
 /* A log that has hardly grown, weights that were given, and models that have learned from everything. */
 static void test_unchanged(void **state)
 {
@@ -323,8 +348,8 @@ static void test_view(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spectrum),  cmocka_unit_test(test_divide), cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_unchanged), cmocka_unit_test(test_view),
+        cmocka_unit_test(test_spectrum),   cmocka_unit_test(test_divide),    cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_popularity), cmocka_unit_test(test_unchanged), cmocka_unit_test(test_view),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

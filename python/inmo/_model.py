@@ -303,8 +303,8 @@ def _as_earlier(path: str, model: str, options: Dict[str, Any]) -> Tuple[str, Di
     """Options of a warm start: those of the earlier model where nothing else is given. What was weighed is weighed again."""
     earlier = load(path)
     settings = earlier.configuration
-    if "walks" in earlier.chosen:
-        settings.update({"walks": "auto", "links": "auto", "link-ridge": "auto", "link-popularity": "auto", "prior": "auto"})
+    weighed = ("walks", "links", "link-ridge", "link-popularity", "prior")
+    settings.update({name: "auto" for name in weighed if name in earlier.chosen})
     name = settings.pop("model")
     given = {keyword(word): value for word, value in settings.items() if value is not None}
     return (name if model == "inmo-lightgcn" else model), {**given, **options}

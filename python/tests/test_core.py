@@ -140,6 +140,15 @@ def test_warm_start(data, tmp_path):
         inmo.train(data, from_=path, dim=16)
 
 
+def test_warm_start_weighs_again_what_was_weighed(data, tmp_path):
+    first = inmo.train(data, dim=8, epochs=2, refit="none", walks=2.0)
+    assert "walks" not in first.chosen and "links" in first.chosen
+    path = tmp_path / "first.inmo"
+    first.save(path)
+    warm = inmo.train(data, from_=path, from_epochs=1, refit="none")
+    assert warm.configuration["walks"] == 2.0 and "walks" not in warm.chosen and "links" in warm.chosen
+
+
 def test_dataset_files(data, tmp_path):
     data.save(tmp_path / "data")
     for other in (inmo.open_dataset(tmp_path / "data"), pickle.loads(pickle.dumps(data))):

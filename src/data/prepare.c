@@ -56,8 +56,9 @@ static const struct inmo_setting SETTINGS[] = {
         "An interaction so much older than the newest in training counts half: 90d, 12h, or a number in the log's "
         "unit of time. Default: age does not count."),
     ROW("hold-out-by", 's', hold_out_by, 0, 0, "random|runs|last", "Split", "HOW",
-        "Which items `hold-out` moves: random ones; a run of some users' items, by time or as they follow "
-        "each other in the log, for a log that will be judged by what comes later; or everybody's last ones."),
+        "With a split column: which items `hold-out` moves: random ones; a run of some users' items, by time or as "
+        "they follow each other in the log, for a log that will be judged by what comes later; or everybody's last "
+        "ones."),
 };
 /* A description leaves out what came later, from new-choice on, where it is the default. */
 enum { SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0], NEW_CHOICE = SETTING_COUNT - 6 };
@@ -121,15 +122,17 @@ enum inmo_status inmo_preparation_check(struct inmo_preparation *p, struct inmo_
         return inmo_fail(error, INMO_USAGE,
                          "`by` column needs a split column, and the log has none; `columns` says "
                          "which column is the split");
-    if (strcmp(o->by, "column") != 0 && o->hold_out > 0)
+    if (strcmp(o->by, "column") != 0 && (o->hold_out > 0 || !p->holds_out_at_random))
         return inmo_fail(error, INMO_USAGE,
-                         "`hold-out` needs a split column (`columns` says which one it is, `by` column uses it); "
-                         "`split` gives the share of validation otherwise");
+                         "`%s` needs a split column (`columns` says which one it is, `by` column uses it); "
+                         "`split` gives the share of validation otherwise%s",
+                         o->hold_out > 0 ? "hold-out" : "hold-out-by",
+                         p->holds_out_at_random ? "" : ", `by` time and `last` hold out everybody's last items");
     if (!p->holds_out_at_random && o->hold_out == 0)
         return inmo_fail(
             error, INMO_USAGE,
             "`hold-out-by` %s says which items `hold-out` moves, and that is 0: expected it with a share, such as "
-            "`hold-out` 0.1",
+            "`hold-out` 0.1, or `hold-out-by` random",
             o->hold_out_by);
     if (o->half_life || o->cut)
         p->newest = inmo_log_newest(p->log);

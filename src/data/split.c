@@ -193,8 +193,8 @@ enum inmo_status inmo_split_hold_out(struct inmo_rows *rows, int64_t share, uint
     return move_training(rows, INMO_VALID, share, 0, inmo_key(seed, INMO_STREAM_SPLIT), error);
 }
 
-/* Few long runs instead of many short ones: what a user did next was seldom one thing, and what is held out of the
- * middle of a visit is told by the rest of that visit. */
+/* Few long runs instead of many short ones: an item taken out of the middle of a visit is easily guessed from the
+ * rest of it. */
 static const double LEAST_RUN = 0.2;
 
 enum inmo_status inmo_split_hold_out_runs(struct inmo_rows *rows, double share, int last, uint64_t seed,

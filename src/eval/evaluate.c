@@ -347,7 +347,7 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
                                struct inmo_report **out, struct inmo_error *error)
 {
     struct inmo_eval_options filled;
-    struct inmo_model as_asked = *model; /* a shallow copy: only walks, links and prior may change */
+    struct inmo_model as_asked = *model; /* a shallow copy: what a score is made of may change */
     struct evaluation run = {.model = &as_asked, .data = data};
     struct report *report = NULL;
     struct inmo_csr list[MOST_LISTS], seen = {0}; /* seen: among the data set's own users and items */

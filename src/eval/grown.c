@@ -10,6 +10,7 @@
 #include "score/links.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -227,6 +228,28 @@ static void add_finding(const struct trial *trial, struct finding *finding)
     finding->spectrum += trial->weights.links * trial->spectrum;
 }
 
+/* Weighs with the weights of training, which are those of links by the exponent of popularity of training. */
+static enum inmo_status weigh_as_trained(struct trial *trial, const struct inmo_model *as_trained,
+                                         const struct inmo_model *model, struct inmo_error *error)
+{
+    struct inmo_links *links = trial->scorer.beside.links;
+    size_t count = (size_t)inmo_links_count(links);
+    double turn = as_trained->link_rule.popularity - model->link_rule.popularity;
+    float *kept = inmo_alloc(count, sizeof *kept), *weight = (float *)links->weight;
+    int is_best;
+    enum inmo_status status = kept ? INMO_OK : inmo_fail_memory(error, "weighing");
+    if (!status) {
+        memcpy(kept, weight, count * sizeof *kept);
+        for (size_t e = 0; e < count && turn != 0; e++)
+            weight[e] *= (float)pow(inmo_graph_strength(trial->graph, trial->graph->users + links->item[e]), turn);
+        status =
+            weigh(trial, as_trained->walks, as_trained->links, model->prior, 0, trial->before, &is_best, error);
+        memcpy(weight, kept, count * sizeof *kept);
+    }
+    inmo_free(kept);
+    return status;
+}
+
 /* Finds the best weights by one draw of what is held out. model: with everything that can be weighed. */
 static enum inmo_status try_draw(int draw, const struct inmo_model *as_trained, const struct inmo_model *model,
                                  const struct inmo_model_binding *bound, int is_all, double alpha,
@@ -236,8 +259,9 @@ static enum inmo_status try_draw(int draw, const struct inmo_model *as_trained, 
     int is_best;
     enum inmo_status status = set_up(model, bound, is_all, draw, alpha, &trial, error);
     if (!status)
-        status =
-            weigh(&trial, as_trained->walks, as_trained->links, model->prior, 0, trial.before, &is_best, error);
+        status = weigh_as_trained(&trial, as_trained, model, error);
+    if (!status && as_trained->link_rule.popularity != model->link_rule.popularity)
+        trial.highest = -1; /* those weights would not suit the other exponent */
     if (!status)
         status = weigh(&trial, INMO_AUTO, INMO_AUTO, model->prior, 0, trial.now, &is_best, error);
     if (!status && bound->graph->edges <= MOST_FOR_SPECTRUM)
@@ -251,11 +275,15 @@ static enum inmo_status try_draw(int draw, const struct inmo_model *as_trained, 
 static void tell(const struct inmo_model *model, const struct inmo_model *as_grown, double growth,
                  const struct inmo_hooks *hooks)
 {
+    char popularity[64] = "";
+    if (as_grown->link_rule.popularity != model->link_rule.popularity)
+        snprintf(popularity, sizeof popularity, " (popularity %.2g instead of %.2g)",
+                 as_grown->link_rule.popularity, model->link_rule.popularity);
     inmo_note(hooks, INMO_NOTE,
               "the log has grown by %.0f %% since training, so the parts of a score were weighed again: walks %.4g "
-              "instead of %.4g, links %.4g instead of %.4g, spectrum %.4g",
-              100 * growth, as_grown->walks, model->walks, as_grown->links, model->links,
-              as_grown->link_rule.spectrum);
+              "instead of %.4g, links %.4g instead of %.4g%s%s",
+              100 * growth, as_grown->walks, model->walks, as_grown->links, model->links, popularity,
+              as_grown->link_rule.spectrum > 0 ? ", with a part of singular vectors" : "");
 }
 
 enum inmo_status inmo_weigh_grown(struct inmo_model *as_grown, const struct inmo_model_binding *bound, int is_all,
@@ -274,7 +302,8 @@ enum inmo_status inmo_weigh_grown(struct inmo_model *as_grown, const struct inmo
         model.link_rule = inmo_link_rule_default(model.popularity);
     model.walks = model.links = 1;
     model.linked = NULL;
-    model.link_rule.popularity = model.popularity; /* that of the vectors: what another was better by was little */
+    if (was_chosen(&model, "\"link-popularity\"")) /* what another was better by was little */
+        model.link_rule.popularity = model.popularity;
     for (int draw = 0; draw < draws && !status; draw++)
         status = try_draw(draw, &as_trained, &model, bound, is_all, alpha, hooks, &finding, error);
     if (status)

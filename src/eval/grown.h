@@ -17,9 +17,10 @@ enum inmo_status inmo_grown_divide(const struct inmo_model *model, const struct 
                                    int is_all, int draw, struct inmo_csr *kept, struct inmo_csr *truth,
                                    struct inmo_error *error);
 
-/* Changes the weights of *as_grown, a shallow copy of a model, to those for the binding's graph, if that has
- * outgrown it (score/links.h), the weights were chosen by validation in training, and parameters have not seen the
- * validation part. Errors: MEMORY, INTERRUPTED. */
+/* Changes the weights and the link rule of *as_grown, a shallow copy of a model, to those for the binding's graph,
+ * if that has outgrown it (score/links.h), the weights were chosen by validation in training, parameters have not
+ * seen the validation part, and other weights are clearly better. Its links are solved anew then. Errors: MEMORY,
+ * INTERRUPTED. */
 enum inmo_status inmo_weigh_grown(struct inmo_model *as_grown, const struct inmo_model_binding *bound, int is_all,
                                   double alpha, const struct inmo_hooks *hooks, struct inmo_error *error);
 

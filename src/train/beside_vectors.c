@@ -117,6 +117,7 @@ enum inmo_status inmo_beside_choose_links(const struct inmo_train_options *optio
 struct settled {
     const char *name;
     double *setting, chosen;
+    int of_links; /* 1: without links there is nothing to choose */
 };
 
 enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const struct inmo_beside_choice *choice,
@@ -126,12 +127,12 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
     const char *written = *record ? *record : "";
     int has_choice = strncmp(written, before, strlen(before)) == 0;
     struct inmo_text text = {0};
-    const struct settled settled[] = {{"walks", &options->walks, choice->weights.walks},
-                                      {"links", &options->links, choice->weights.links},
-                                      {"link-ridge", &options->link_ridge, choice->rule.ridge},
-                                      {"link-popularity", &options->link_popularity, choice->rule.popularity},
-                                      {"prior", &options->prior, choice->weights.prior}};
-    int listed = 0;
+    const struct settled settled[] = {{"walks", &options->walks, choice->weights.walks, 0},
+                                      {"links", &options->links, choice->weights.links, 0},
+                                      {"link-ridge", &options->link_ridge, choice->rule.ridge, 1},
+                                      {"link-popularity", &options->link_popularity, choice->rule.popularity, 1},
+                                      {"prior", &options->prior, choice->weights.prior, 0}};
+    int listed = 0, has_links = options->links != 0;
     char walks[32], links[32], ridge[32], popularity[32], prior[32], also[64] = "", *whole;
     inmo_format(walks, sizeof walks, "%.6g", choice->weights.walks);
     inmo_format(links, sizeof links, "%.6g", choice->weights.links);
@@ -146,7 +147,8 @@ enum inmo_status inmo_beside_tell(struct inmo_train_options *options, const stru
                   links, ridge, popularity, also);
     inmo_text_add(&text, before, strlen(before));
     for (size_t n = 0; n < sizeof settled / sizeof *settled; n++) {
-        if (*settled[n].setting == INMO_AUTO) { /* a weight that was given is not what was chosen */
+        /* a weight that was given is not what was chosen */
+        if (*settled[n].setting == INMO_AUTO && (has_links || !settled[n].of_links)) {
             inmo_text_format(&text, "%s\"%s\": ", listed++ ? ", " : "", settled[n].name);
             inmo_text_number(&text, settled[n].chosen, 6);
         }

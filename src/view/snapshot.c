@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "eval/grown.h"
+#include "score/links.h"
 #include "score/offer.h"
 
 #include <math.h>
@@ -68,6 +69,8 @@ static enum inmo_status weigh(struct inmo_snapshot *snapshot, const struct inmo_
     }
     snapshot->weighed = *snapshot->model;
     snapshot->weighed_at = edges;
+    if (!inmo_links_are_outgrown(snapshot->model, &snapshot->bound)) /* as many as the weights of training know */
+        snapshot->weighed_at = llround((double)edges / (1 + inmo_links_growth(snapshot->model, &snapshot->bound)));
     return inmo_weigh_grown(&snapshot->weighed, &snapshot->bound, 1, inmo_model_alpha(snapshot->model), hooks,
                             error);
 }

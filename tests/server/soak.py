@@ -119,7 +119,8 @@ def main():
         for client in clients:
             client.start()
         goes_on = lambda: all(client.is_alive() for client in clients) and server.poll() is None
-        has_model = within(MOST_UNTIL_MODEL, lambda: not goes_on() or MODEL_IS_USED in (work / "server.log").read_text(encoding="utf-8"))
+        is_used = lambda: MODEL_IS_USED in (work / "server.log").read_text(encoding="utf-8")
+        has_model = within(MOST_UNTIL_MODEL, lambda: not goes_on() or is_used()) and is_used()
         began, samples, asked_before = time.monotonic(), [], sum(client.asked for client in clients)
         while has_model and goes_on() and time.monotonic() < began + seconds:
             samples.append((time.monotonic() - began, memory(server.pid)))
@@ -138,7 +139,7 @@ def main():
     first, middle, last = (statistics.median(part) / 1e6 if part else 0 for part in third)
     wrong = [problem for client in clients for problem in client.wrong]
     print(f"soak: {seconds:.0f} s, {asked} requests ({asked / seconds:.0f}/s), {models} models put in use; memory in MB by thirds (medians): "
-          f"{first:.1f}, {middle:.1f}, {last:.1f}; most {max(b for _, b in samples) / 1e6:.1f}")
+          f"{first:.1f}, {middle:.1f}, {last:.1f}; most {max((b for _, b in samples), default=0) / 1e6:.1f}")
     if wrong or ended:
         print(f"soak: FAILED: the server ended with {ended}; {len(wrong)} wrong answers, the first: {wrong[:3]}\n{said}")
         return 1
