@@ -2,6 +2,7 @@
 #include "eval/grown.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/random.h"
 #include "eval/metrics.h"
 #include "eval/weigh.h"
@@ -10,7 +11,6 @@
 #include "score/links.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -277,8 +277,8 @@ static void tell(const struct inmo_model *model, const struct inmo_model *as_gro
 {
     char popularity[64] = "";
     if (as_grown->link_rule.popularity != model->link_rule.popularity)
-        snprintf(popularity, sizeof popularity, " (popularity %.2g instead of %.2g)",
-                 as_grown->link_rule.popularity, model->link_rule.popularity);
+        inmo_format(popularity, sizeof popularity, " (popularity %.2g instead of %.2g)",
+                    as_grown->link_rule.popularity, model->link_rule.popularity);
     inmo_note(hooks, INMO_NOTE,
               "the log has grown by %.0f %% since training, so the parts of a score were weighed again: walks %.4g "
               "instead of %.4g, links %.4g instead of %.4g%s%s",
