@@ -345,11 +345,43 @@ static void test_view(void **state)
     free_world(&world);
 }
 
+/* A view of a log that has grown by less than a twentieth counts on from what the model knows. */
+static void test_view_of_a_little_more(void **state)
+{
+    enum { MORE = 20 };
+    struct inmo_train_options options = weighing_options("graph");
+    struct inmo_error error = {0};
+    struct world world = world_of(2, &options);
+    int64_t known = inmo_csr_count(&world.model->train);
+    const char *user[MORE], *item[MORE];
+    char name[MORE][24];
+    struct inmo_log *log = NULL;
+    struct inmo_view *view = NULL;
+    (void)state;
+    for (int n = 0; n < MORE; n++) {
+        snprintf(name[n], sizeof name[n], "newcomer-%d", n);
+        user[n] = name[n];
+        item[n] = inmo_idmap_id(&world.model->items, 0);
+    }
+    must(inmo_log_from_pairs(MORE, user, item, NULL, &log, &error));
+    must(inmo_view_create(world.model, log, &view, &error));
+    assert_true(view->snapshot->graph->edges == known + MORE && 20 * MORE < known);
+    assert_true(view->snapshot->weighed_at == known);
+    inmo_view_free(view);
+    inmo_log_free(log);
+    free_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spectrum),   cmocka_unit_test(test_divide),    cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_popularity), cmocka_unit_test(test_unchanged), cmocka_unit_test(test_view),
+        cmocka_unit_test(test_spectrum),
+        cmocka_unit_test(test_divide),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_popularity),
+        cmocka_unit_test(test_unchanged),
+        cmocka_unit_test(test_view),
+        cmocka_unit_test(test_view_of_a_little_more),
     };
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
 }

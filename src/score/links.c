@@ -79,7 +79,7 @@ int inmo_links_are_outgrown(const struct inmo_model *model, const struct inmo_mo
     return inmo_links_growth(model, bound) > 0.05;
 }
 
-double inmo_links_growth(const struct inmo_model *model, const struct inmo_model_binding *bound)
+int64_t inmo_links_known(const struct inmo_model *model, const struct inmo_model_binding *bound)
 {
     const struct inmo_graph *graph = bound->graph;
     int64_t known = inmo_csr_count(&model->train);
@@ -90,7 +90,13 @@ double inmo_links_growth(const struct inmo_model *model, const struct inmo_model
             known += i >= 0 && inmo_holds(inmo_graph_row(graph, u), inmo_graph_degree(graph, u), graph->users + i);
         }
     }
-    return known > 0 ? (double)graph->edges / (double)known - 1 : 0;
+    return known;
+}
+
+double inmo_links_growth(const struct inmo_model *model, const struct inmo_model_binding *bound)
+{
+    int64_t known = inmo_links_known(model, bound);
+    return known > 0 ? (double)bound->graph->edges / (double)known - 1 : 0;
 }
 
 enum inmo_status inmo_links_bind(const struct inmo_model *model, const struct inmo_model_binding *bound,

@@ -11,8 +11,9 @@
 enum inmo_status inmo_links_bind(const struct inmo_model *model, const struct inmo_model_binding *bound,
                                  const struct inmo_hooks *hooks, struct inmo_links **links,
                                  struct inmo_error *error);
-/* How many more interactions the graph has than the model was trained and validated on, as a share of those. Of
- * the validation part only what is in the graph counts. Outgrown: over a twentieth more. */
+/* How many interactions the model was trained and validated on; of the validation part only what is in the graph
+ * counts. How many more the graph has, as a share of those. Outgrown: over a twentieth more. */
+int64_t inmo_links_known(const struct inmo_model *model, const struct inmo_model_binding *bound);
 double inmo_links_growth(const struct inmo_model *model, const struct inmo_model_binding *bound);
 int inmo_links_are_outgrown(const struct inmo_model *model, const struct inmo_model_binding *bound);
 /* Adds what the items of a history (node[n] - first) say, each as often as the root of its share of the history

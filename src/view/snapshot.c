@@ -69,8 +69,8 @@ static enum inmo_status weigh(struct inmo_snapshot *snapshot, const struct inmo_
     }
     snapshot->weighed = *snapshot->model;
     snapshot->weighed_at = edges;
-    if (!inmo_links_are_outgrown(snapshot->model, &snapshot->bound)) /* as many as the weights of training know */
-        snapshot->weighed_at = llround((double)edges / (1 + inmo_links_growth(snapshot->model, &snapshot->bound)));
+    if (!inmo_links_are_outgrown(snapshot->model, &snapshot->bound)) /* these are the weights of training */
+        snapshot->weighed_at = inmo_links_known(snapshot->model, &snapshot->bound);
     return inmo_weigh_grown(&snapshot->weighed, &snapshot->bound, 1, inmo_model_alpha(snapshot->model), hooks,
                             error);
 }
