@@ -271,6 +271,20 @@ static void hold_out_by(void **state)
     }
 }
 
+/* What is missing is named, whether a share is given or not. */
+static void hold_out_by_alone(void **state)
+{
+    struct inmo_log *log = two_by_ten(0);
+    struct inmo_prepare_options options;
+    (void)state;
+    inmo_prepare_options_init(&options);
+    options.hold_out_by = "runs";
+    prepare_fails(log, &options, INMO_USAGE, "`hold-out-by` needs a split column");
+    options.hold_out = 0.1;
+    prepare_fails(log, &options, INMO_USAGE, "`hold-out` needs a split column");
+    inmo_log_free(log);
+}
+
 static void new_interactions(void **state)
 {
     struct inmo_log *log = two_by_ten(0);
@@ -691,21 +705,14 @@ static void memory_may_be_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_seed),
-        cmocka_unit_test(numbers_and_duplicates),
-        cmocka_unit_test(by_time),
-        cmocka_unit_test(by_column),
-        cmocka_unit_test(hold_out_by),
-        cmocka_unit_test(new_interactions),
-        cmocka_unit_test(new_users_items),
-        cmocka_unit_test(the_last_are_new),
-        cmocka_unit_test(naive_twin),
-        cmocka_unit_test(long_chain),
-        cmocka_unit_test(users_are_independent),
-        cmocka_unit_test(shares),
-        cmocka_unit_test(errors_name_the_option),
-        cmocka_unit_test(settings),
-        cmocka_unit_test(memory_may_be_short),
+        cmocka_unit_test(by_seed),          cmocka_unit_test(numbers_and_duplicates),
+        cmocka_unit_test(by_time),          cmocka_unit_test(by_column),
+        cmocka_unit_test(hold_out_by),      cmocka_unit_test(hold_out_by_alone),
+        cmocka_unit_test(new_interactions), cmocka_unit_test(new_users_items),
+        cmocka_unit_test(the_last_are_new), cmocka_unit_test(naive_twin),
+        cmocka_unit_test(long_chain),       cmocka_unit_test(users_are_independent),
+        cmocka_unit_test(shares),           cmocka_unit_test(errors_name_the_option),
+        cmocka_unit_test(settings),         cmocka_unit_test(memory_may_be_short),
     };
     return cmocka_run_group_tests_name("prepare", tests, NULL, NULL);
 }

@@ -38,7 +38,6 @@ struct evaluation {
     const struct inmo_model *model;
     const struct inmo_dataset *data;
     struct inmo_list_lengths lengths;
-    int longest;  // of them
     struct inmo_graph *graph;
     struct inmo_model_binding bound;
     struct inmo_scorer scorer;
@@ -108,13 +107,13 @@ static enum inmo_status fall_back(struct evaluation *run, const struct inmo_rank
     float *score = NULL;
     enum inmo_status status = INMO_OK;
     for (int32_t n = 0; n < run->count && !status; n++) {
-        int32_t *list = run->top + (size_t)n * (size_t)run->longest;
-        struct inmo_top top = {run->longest, 0, NULL, list};
+        int32_t *list = run->top + (size_t)n * (size_t)run->lengths.longest;
+        struct inmo_top top = {run->lengths.longest, 0, NULL, list};
         if (!inmo_user_falls_back(run->model, &run->bound, run->who[n]))
             continue;
         if (!order) {
             closed = inmo_alloc((size_t)items, 1);
-            score = inmo_alloc((size_t)run->longest, sizeof *score);
+            score = inmo_alloc((size_t)run->lengths.longest, sizeof *score);
             status = closed && score ? inmo_popular_order(run->graph, &order, error)
                                      : inmo_fail_memory(error, "evaluation");
         }
@@ -128,7 +127,7 @@ static enum inmo_status fall_back(struct evaluation *run, const struct inmo_rank
                 closed[job->mask[m]->column[job->mask[m]->offset[run->who[n]] + e]] = 1;
         top.score = score;
         inmo_popular_top(run->graph, order, closed, NULL, 0, &top);
-        for (int32_t j = top.count; j < run->longest; j++)
+        for (int32_t j = top.count; j < run->lengths.longest; j++)
             list[j] = -1;
     }
     inmo_free(score);
@@ -143,7 +142,7 @@ static enum inmo_status rank_all(struct evaluation *run, const struct group_rule
     struct inmo_rank job = {
         .who = run->who,
         .count = run->count,
-        .k = run->longest,
+        .k = run->lengths.longest,
         .top_item = run->top,
         .spread = 1,
     };
@@ -188,7 +187,7 @@ static enum inmo_status judge_group(struct evaluation *run, const struct group_r
             continue;
         run->member[users++] = n;
         for (int j = 0; j < run->lengths.count; j++)
-            inmo_metrics_add(run->top + (size_t)n * (size_t)run->longest, run->lengths.k[j], truth, wanted,
+            inmo_metrics_add(run->top + (size_t)n * (size_t)run->lengths.longest, run->lengths.k[j], truth, wanted,
                              &report->at[g][j]);
         if (g == 0)
             report->user_ndcg[u] = (float)(report->at[g][0].ndcg - before);
@@ -198,16 +197,16 @@ static enum inmo_status judge_group(struct evaluation *run, const struct group_r
         memset(run->listed, 0, (size_t)run->data->items.count);
         for (int32_t n = 0; n < run->count; n++)
             for (int p = 0; p < run->lengths.k[j] && in_group(run, rule, run->who[n]); p++)
-                if (run->top[(size_t)n * (size_t)run->longest + (size_t)p] >= 0)
-                    run->listed[run->top[(size_t)n * (size_t)run->longest + (size_t)p]] = 1;
+                if (run->top[(size_t)n * (size_t)run->lengths.longest + (size_t)p] >= 0)
+                    run->listed[run->top[(size_t)n * (size_t)run->lengths.longest + (size_t)p]] = 1;
         for (int32_t i = 0; i < run->data->items.count; i++)
             listed += run->listed[i];
         inmo_metrics_mean(&report->at[g][j], users);
         report->at[g][j].k = run->lengths.k[j];
         report->at[g][j].coverage = run->candidates > 0 ? (double)listed / run->candidates : 0;
         if (!status)
-            status = inmo_beyond_mean(run->graph, run->top, run->longest, run->member, users, run->lengths.k[j],
-                                      &report->at[g][j], error);
+            status = inmo_beyond_mean(run->graph, run->top, run->lengths.longest, run->member, users,
+                                      run->lengths.k[j], &report->at[g][j], error);
     }
     if (status || (users == 0 && g > 0))
         return status;
@@ -258,7 +257,7 @@ done:
 
 static enum inmo_status get_ready(struct evaluation *run, double alpha, struct inmo_error *error)
 {
-    run->top = inmo_alloc((size_t)run->count * (size_t)run->longest, sizeof *run->top);
+    run->top = inmo_alloc((size_t)run->count * (size_t)run->lengths.longest, sizeof *run->top);
     run->listed = inmo_alloc((size_t)run->data->items.count, 1);
     run->member = inmo_alloc((size_t)run->count, sizeof *run->member);
     if (!run->top || !run->listed || !run->member)
@@ -358,7 +357,6 @@ enum inmo_status inmo_evaluate(const struct inmo_model *model, const struct inmo
     if (!status)
         status = inmo_eval_weights(&filled, &as_asked, error);
     if (!status) {
-        run.longest = run.lengths.longest;
         is_test = strcmp(filled.part, "test") == 0;
         status = check_scenario(model, data, is_test, filled.without_new, error);
     }

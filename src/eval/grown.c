@@ -228,23 +228,27 @@ static void add_finding(const struct trial *trial, struct finding *finding)
     finding->spectrum += trial->weights.links * trial->spectrum;
 }
 
-/* Weighs with the weights of training, which are those of links by the exponent of popularity of training. */
+/* Weighs with the weights of training. If links had another exponent of popularity there, they have it here, too,
+ * and none of those weights can be the best by the present one. */
 static enum inmo_status weigh_as_trained(struct trial *trial, const struct inmo_model *as_trained,
                                          const struct inmo_model *model, struct inmo_error *error)
 {
     struct inmo_links *links = trial->scorer.beside.links;
     size_t count = (size_t)inmo_links_count(links);
     double turn = as_trained->link_rule.popularity - model->link_rule.popularity;
-    float *kept = inmo_alloc(count, sizeof *kept), *weight = (float *)links->weight;
+    float *weight = (float *)links->weight, *kept = turn != 0 ? inmo_alloc(count, sizeof *kept) : NULL;
     int is_best;
-    enum inmo_status status = kept ? INMO_OK : inmo_fail_memory(error, "weighing");
-    if (!status) {
+    enum inmo_status status;
+    if (turn != 0 && !kept)
+        return inmo_fail_memory(error, "weighing");
+    if (kept)
         memcpy(kept, weight, count * sizeof *kept);
-        for (size_t e = 0; e < count && turn != 0; e++)
-            weight[e] *= (float)pow(inmo_graph_strength(trial->graph, trial->graph->users + links->item[e]), turn);
-        status =
-            weigh(trial, as_trained->walks, as_trained->links, model->prior, 0, trial->before, &is_best, error);
+    for (size_t e = 0; kept && e < count; e++)
+        weight[e] *= (float)pow(inmo_graph_strength(trial->graph, trial->graph->users + links->item[e]), turn);
+    status = weigh(trial, as_trained->walks, as_trained->links, model->prior, 0, trial->before, &is_best, error);
+    if (kept) {
         memcpy(weight, kept, count * sizeof *kept);
+        trial->highest = -1;
     }
     inmo_free(kept);
     return status;
@@ -260,8 +264,6 @@ static enum inmo_status try_draw(int draw, const struct inmo_model *as_trained, 
     enum inmo_status status = set_up(model, bound, is_all, draw, alpha, &trial, error);
     if (!status)
         status = weigh_as_trained(&trial, as_trained, model, error);
-    if (!status && as_trained->link_rule.popularity != model->link_rule.popularity)
-        trial.highest = -1; /* those weights would not suit the other exponent */
     if (!status)
         status = weigh(&trial, INMO_AUTO, INMO_AUTO, model->prior, 0, trial.now, &is_best, error);
     if (!status && bound->graph->edges <= MOST_FOR_SPECTRUM)

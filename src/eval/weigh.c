@@ -89,8 +89,29 @@ static void try_user(const struct weigher *weigher, int32_t n, int32_t count, co
     }
 }
 
+/* The memory of one thread. */
+struct space {
+    float *user, *score;  // (block, dim), (block, items)
+    struct inmo_reach_space reach;
+};
+
+static void space_free(struct space *space)
+{
+    inmo_reach_space_free(&space->reach);
+    inmo_free(space->score);
+    inmo_free(space->user);
+}
+
+static int space_make(struct space *space, int32_t block, const struct inmo_scorer *scorer)
+{
+    size_t users = (size_t)block;
+    space->user = inmo_alloc(users * (size_t)scorer->dim, sizeof *space->user);
+    space->score = inmo_alloc(users * (size_t)scorer->graph->items, sizeof *space->score);
+    return inmo_reach_space_make(&space->reach, scorer->graph->items) == 0 && space->user && space->score ? 0 : -1;
+}
+
 static void run_block(const struct weigher *weigher, int32_t first, int32_t count, int by_vectors, int for_unit,
-                      struct inmo_reach_space *space)
+                      struct space *space)
 {
     const struct inmo_scorer *scorer = weigher->weighing->scorer;
     int32_t items = scorer->graph->items;
@@ -109,12 +130,12 @@ static void run_block(const struct weigher *weigher, int32_t first, int32_t coun
         int32_t found;
         if (for_unit)
             unit[0] = spread_of(score, items);
-        found = inmo_reach_gather(&weigher->reach, weigher->weighing->who[first + n], score, space);
+        found = inmo_reach_gather(&weigher->reach, weigher->weighing->who[first + n], score, &space->reach);
         if (for_unit) {
-            unit[1] = mean_of_largest(space->walk, found, weigher->weighing->k);
-            unit[2] = mean_of_largest(space->link, found, weigher->weighing->k);
+            unit[1] = mean_of_largest(space->reach.walk, found, weigher->weighing->k);
+            unit[2] = mean_of_largest(space->reach.link, found, weigher->weighing->k);
         } else {
-            try_user(weigher, first + n, found, score, space);
+            try_user(weigher, first + n, found, score, &space->reach);
         }
     }
 }
@@ -129,8 +150,8 @@ static enum inmo_status run_over(const struct weigher *weigher, int32_t count, i
     inmo_blas_hold();
 #pragma omp parallel num_threads(inmo_threads())
     {
-        struct inmo_reach_space space;
-        int ready = inmo_reach_space_make(&space, scorer->graph->items, block, scorer->dim) == 0;
+        struct space space;
+        int ready = space_make(&space, block, scorer) == 0;
         if (!ready)
             atomic_store(&failed, 1);
 #pragma omp for schedule(dynamic)
@@ -138,7 +159,7 @@ static enum inmo_status run_over(const struct weigher *weigher, int32_t count, i
             if (ready && !atomic_load(&failed))
                 run_block(weigher, first, count - first < block ? count - first : block, by_vectors, for_unit,
                           &space);
-        inmo_reach_space_free(&space);
+        space_free(&space);
     }
     inmo_blas_release();
     return atomic_load(&failed) ? inmo_fail_memory(error, "weighing the parts of a score") : INMO_OK;

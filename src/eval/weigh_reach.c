@@ -18,16 +18,12 @@ void inmo_reach_space_free(struct inmo_reach_space *space)
     inmo_free(space->link_item);
     inmo_free(space->walk_item);
     inmo_sums_free(&space->sums);
-    inmo_free(space->score);
-    inmo_free(space->user);
 }
 
-int inmo_reach_space_make(struct inmo_reach_space *space, int32_t count, int32_t block, int dim)
+int inmo_reach_space_make(struct inmo_reach_space *space, int32_t count)
 {
     size_t items = (size_t)count;
     *space = (struct inmo_reach_space){0};
-    space->user = inmo_alloc((size_t)block * (size_t)dim, sizeof(float));
-    space->score = inmo_alloc((size_t)block * items, sizeof(float));
     space->walk_item = inmo_alloc(items, sizeof(int32_t));
     space->link_item = inmo_alloc(items, sizeof(int32_t));
     space->item = inmo_alloc(items, sizeof(int32_t));
@@ -38,9 +34,9 @@ int inmo_reach_space_make(struct inmo_reach_space *space, int32_t count, int32_t
     space->walk = inmo_alloc(items, sizeof(float));
     space->link = inmo_alloc(items, sizeof(float));
     space->prior = inmo_alloc(items, sizeof(float));
-    return inmo_sums_make(&space->sums, count) == 0 && space->user && space->score && space->walk_item &&
-                   space->link_item && space->item && space->place && space->walk_value && space->link_value &&
-                   space->product && space->walk && space->link && space->prior
+    return inmo_sums_make(&space->sums, count) == 0 && space->walk_item && space->link_item && space->item &&
+                   space->place && space->walk_value && space->link_value && space->product && space->walk &&
+                   space->link && space->prior
                ? 0
                : -1;
 }

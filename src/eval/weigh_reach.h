@@ -19,7 +19,6 @@ struct inmo_reach {
 
 /* The memory of one thread. */
 struct inmo_reach_space {
-    float *user, *score;  // (block, dim), (block, items) for the caller
     struct inmo_sums sums;
     int32_t *walk_item, *link_item, *item;  // (items)
     int32_t *place;                         // (items) see struct inmo_reached
@@ -28,7 +27,7 @@ struct inmo_reach_space {
 };
 
 /* 0, or -1 when memory is short; to be freed either way. */
-int inmo_reach_space_make(struct inmo_reach_space *space, int32_t items, int32_t block, int dim);
+int inmo_reach_space_make(struct inmo_reach_space *space, int32_t items);
 void inmo_reach_space_free(struct inmo_reach_space *space);
 
 /* Puts the items that user u reaches into space->item, with the parts of their scores, and takes them, like items

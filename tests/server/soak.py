@@ -26,7 +26,7 @@ from check_page import run
 # Of 40 people some are forgotten every second, so the store soon is as large as it gets.
 CLIENTS, PEOPLE, ITEMS = 6, 40, 300
 MOST_UNTIL_MODEL = 120  # seconds
-MODEL_IS_USED = ", and is used"
+MODEL_IS_USED = (", and is used", "it is used from now on")  # the first one, and each that replaces another
 
 
 def memory(pid):
@@ -119,12 +119,13 @@ def main():
         for client in clients:
             client.start()
         goes_on = lambda: all(client.is_alive() for client in clients) and server.poll() is None
-        is_used = lambda: MODEL_IS_USED in (work / "server.log").read_text(encoding="utf-8")
+        is_used = lambda: MODEL_IS_USED[0] in (work / "server.log").read_text(encoding="utf-8")
         has_model = within(MOST_UNTIL_MODEL, lambda: not goes_on() or is_used()) and is_used()
         began, samples, asked_before = time.monotonic(), [], sum(client.asked for client in clients)
         while has_model and goes_on() and time.monotonic() < began + seconds:
             samples.append((time.monotonic() - began, memory(server.pid)))
             time.sleep(min(5.0, seconds / 60))
+        is_whole = time.monotonic() >= began + seconds
         asked = sum(client.asked for client in clients) - asked_before
         for client in clients:
             client.ended.set()
@@ -133,8 +134,8 @@ def main():
         server.send_signal(signal.SIGTERM)
         ended = server.wait(120)
         server.stdout.close()
-        models = (work / "server.log").read_text(encoding="utf-8").count("it is used from now on")
-        said = (work / "server.log").read_text(encoding="utf-8")[-3000:]
+        said = (work / "server.log").read_text(encoding="utf-8")
+        models, said = sum(said.count(used) for used in MODEL_IS_USED), said[-3000:]
     third = [[bytes_ for at, bytes_ in samples if n <= 3 * at / seconds < n + 1] for n in range(3)]
     first, middle, last = (statistics.median(part) / 1e6 if part else 0 for part in third)
     wrong = [problem for client in clients for problem in client.wrong]
@@ -145,6 +146,9 @@ def main():
         return 1
     if not has_model:
         print(f"soak: FAILED: no model was in use after {MOST_UNTIL_MODEL} s\n{said}")
+        return 1
+    if not is_whole:
+        print(f"soak: FAILED: it ended after {samples[-1][0] if samples else 0:.0f} s, as a client did\n{said}")
         return 1
     if last > 1.03 * middle + (4 if seconds >= 600 else 8):
         print(f"soak: FAILED: memory grew from {middle:.1f} MB to {last:.1f} MB")
